@@ -1,0 +1,96 @@
+# Everything runs in a private environment that the targets make by themselves. All they need is Python 3.11 or newer
+# with pip; uv and the packages come from the package index that pip is set up for.
+#
+#   make test PYTHON=python3.13       another interpreter, in an environment of its own
+#   make test ARGS="-k unique -x"     more arguments for the program that a target runs
+
+PYTHON ?= python3
+ARGS ?=
+
+# One environment per interpreter: .venv for the usual one, .venv-python3.13 for PYTHON=python3.13.
+ifeq ($(PYTHON),python3)
+VENV ?= .venv
+else
+VENV ?= .venv-$(notdir $(PYTHON))
+endif
+
+RUN := $(VENV)/bin/python
+UV := .tools/bin/uv
+CHECKED := $(wildcard src tests benchmarks examples proofs docs/examples.py)
+
+# Neither an active environment nor a user's own packages may reach in; uv never fetches an interpreter.
+unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
+export UV_PYTHON_DOWNLOADS := never
+
+# pip only ever writes into .tools: its advice about other places does not apply.
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_REQUIRE_VIRTUALENV := 0
+export PIP_ROOT_USER_ACTION := ignore
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-lowest check format lint imports types examples bench proof build clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.ready ## watch a thousand jobs survive a killed worker
+	$(RUN) -m examples.demo $(ARGS)
+
+test: $(VENV)/.ready ## run the tests
+	$(RUN) -W error -m pytest -n auto --maxprocesses 8 $(ARGS)
+
+test-lowest: ## run the tests with the oldest versions that pyproject.toml allows
+	UV_RESOLUTION=lowest-direct $(MAKE) test VENV=$(VENV)-lowest
+
+check: lint imports types examples ## run every check but the tests
+
+format: $(VENV)/.ready-check ## format the code and mend what can be mended by itself
+	$(RUN) -m ruff check --fix-only --quiet
+	$(RUN) -m ruff format
+
+lint: $(VENV)/.ready-check ## check formatting and style
+	$(RUN) -m ruff format --check
+	$(RUN) -m ruff check
+
+imports: $(VENV)/.ready-check ## check which way the imports point
+	$(VENV)/bin/lint-imports --no-cache --no-logo
+
+types: $(VENV)/.ready-check ## check the types, strictly, with mypy and pyright
+	$(RUN) -m mypy $(CHECKED)
+	$(RUN) -m pyright --pythonpath $(RUN) $(CHECKED)
+
+examples: $(VENV)/.ready-check ## run every example of the README, the docs and the docstrings
+	$(RUN) -m pytest --quiet -p docs.examples README.md docs src
+
+bench: $(VENV)/.ready-bench ## measure Windlass beside its peers
+	$(RUN) -m benchmarks $(ARGS)
+
+proof: $(VENV)/.ready ## run one long campaign against a promise: make proof PART=...
+	$(RUN) -m proofs $(PART) $(ARGS)
+
+build: $(UV) ## build the wheel and the source archive into dist/
+	$(UV) build --quiet --out-dir dist
+
+clean: ## delete all that these targets made
+	rm -rf .venv .venv-* .tools dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --target needs neither root nor the venv module, and works where the system keeps its Python to itself.
+$(UV):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Windlass needs Python 3.11 or newer, this is " + sys.version.split()[0] + ". Name another one: make PYTHON=/path/to/python3.12")'
+	$(PYTHON) -m pip install --quiet --no-user --upgrade --target .tools uv
+
+$(VENV)/.ready: pyproject.toml | $(UV)
+	python=$$($(PYTHON) -c 'import sys; print(sys.executable)') && $(UV) venv --quiet --clear --python "$$python" $(VENV)
+	$(UV) pip install --quiet --python $(VENV) --editable . --group test
+	@touch $@
+
+$(VENV)/.ready-bench: $(VENV)/.ready
+	$(UV) pip install --quiet --python $(VENV) --group bench
+	@$(UV) pip install --quiet --python $(VENV) --only-binary honker --group bench-native 2>/dev/null \
+		|| echo "honker has no wheel for this system: measured without it"
+	@touch $@
+
+$(VENV)/.ready-check: $(VENV)/.ready
+	$(UV) pip install --quiet --python $(VENV) --group check
+	@touch $@

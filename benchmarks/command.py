@@ -1,0 +1,126 @@
+"""The command line of the benchmarks."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks import contestants, machine, markdown, terminal
+from benchmarks.contestant import Trial
+from benchmarks.measurements import IN_MEMORY, OURS, PARTS
+from benchmarks.plan import plan
+from benchmarks.report import Report
+from benchmarks.run import Finding, Runner
+from benchmarks.summary import summarise
+
+LARGE = "large"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the arguments ask for; return the exit code.
+
+    It is 1 when a measurement failed or Windlass itself could not be run. A missed floor or a missing peer is a note.
+    """
+    options = _parser().parse_args(arguments)
+    # so that a stopped run deletes its files and ends its children as well
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with TemporaryDirectory(prefix="windlass-bench-", dir=options.directory) as folder:
+        report = _run(options, Path(folder))
+    _write(report, options)
+    failed = any(finding.failure is not None for finding in report.findings)
+    return int(failed or any(one.name in {OURS, IN_MEMORY} for one in report.missing))
+
+
+def _run(options: argparse.Namespace, folder: Path) -> Report:
+    trial = Trial(str(folder), options.jobs, options.seconds, options.pickups, options.rows)
+    runner = Runner(trial)
+    known = [runner.introduce(name) for name in options.contestants]
+    present = [one for one in known if one.missing is None]
+    if not present:
+        sys.exit("\n".join(f"{one.name} cannot be run: {one.missing}" for one in known))
+    steps = plan(_parts(options), present, repeat=options.repeat)
+    findings: list[Finding] = []
+    for finding in runner.take(steps, {one.name: one for one in present}):
+        findings.append(finding)
+        _say(f"{len(findings)}/{len(steps)} {finding.contestant} {finding.measurement} {_gist(finding)}")
+    return Report(
+        machine=machine.describe(folder),
+        sizes={"repetitions": options.repeat, "jobs": options.jobs, "rows of a large file": options.rows},
+        contestants=present,
+        missing=[one for one in known if one.missing is not None],
+        rows=summarise(findings, present),
+        findings=findings,
+    )
+
+
+def _parts(options: argparse.Namespace) -> set[str]:
+    parts = set(options.only or (part for part in PARTS if part != LARGE))
+    return parts | {LARGE} if options.large else parts
+
+
+def _gist(finding: Finding) -> str:
+    if finding.answer is None:
+        return f"FAILED: {finding.failure}"
+    rate = finding.answer.outcome.figures.get("rate")
+    return "" if rate is None else f"{rate:,.0f}/s"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _write(report: Report, options: argparse.Namespace) -> None:
+    if options.json:
+        _write_file(options.json, report.json())
+    if options.markdown:
+        _write_file(options.markdown, markdown.render(report).encode())
+    if sys.stdout.isatty():
+        terminal.show(report)
+    else:
+        print(markdown.render(report), end="")
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--only", type=_names(PARTS), help=f"parts, by comma: {','.join(PARTS)} (all but large)")
+    parser.add_argument("--large", action="store_true", help="also the claim loop on files with a million rows")
+    parser.add_argument(
+        "--contestants",
+        type=_names(contestants.PLACES),
+        default=list(contestants.PLACES),
+        help=f"by comma: {','.join(contestants.PLACES)} (all)",
+    )
+    parser.add_argument("--repeat", type=_positive, default=3, help="interleaved repetitions (3)")
+    parser.add_argument("--jobs", type=_positive, default=20_000, help="jobs of one measurement (20000)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="limit of timing an enqueue; a drain has 3 x (1)")
+    parser.add_argument("--pickups", type=_positive, default=100, help="pick-ups per repetition (100)")
+    parser.add_argument("--rows", type=_positive, default=1_000_000, help="rows of a large file (1000000)")
+    parser.add_argument("--directory", type=Path, help="where temporary files go; a real disk (the system's place)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every finding to a file")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report to a file")
+    return parser
+
+
+def _names(known: Sequence[str] | dict[str, str]) -> Callable[[str], list[str]]:
+    def names(text: str) -> list[str]:
+        chosen = text.split(",")
+        unknown = [name for name in chosen if name not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; there are {', '.join(known)}")
+        return chosen
+
+    return names
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return value

@@ -1,0 +1,25 @@
+"""The contestants by name, each loaded when it is asked for: a peer that is not installed costs nothing."""
+
+from importlib import import_module
+
+from benchmarks.contestant import Contestant
+
+PLACES = {
+    "windlass": "windlass:SQLITE",
+    "windlass-memory": "windlass:MEMORY",
+    "bare": "bare_sqlite:CONTESTANT",
+    "honker": "honker:CONTESTANT",
+    "litequeue": "litequeue:CONTESTANT",
+    "huey": "huey:CONTESTANT",
+    "persist-queue": "persist_queue:CONTESTANT",
+}
+
+
+def load(name: str) -> Contestant:
+    """Return the contestant of this name; raises `ImportError` when its package is missing or cannot be loaded."""
+    module, attribute = PLACES[name].split(":")
+    contestant = getattr(import_module(f"{__name__}.{module}"), attribute)
+    if not isinstance(contestant, Contestant):
+        message = f"{PLACES[name]} is not a contestant"
+        raise TypeError(message)
+    return contestant

@@ -1,0 +1,178 @@
+"""Windlass by its public client, on SQLite with default settings and in memory."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import windlass
+from benchmarks import large
+from benchmarks.contestant import Arrived, Contestant, Measure, Outcome, Role, Trial
+from benchmarks.latency import LIMIT, claim_figures
+from benchmarks.loops import LEASE, drain, fill
+from benchmarks.pickup import pick_up
+from benchmarks.workload import BULK, CALLERS, QUEUE, Stopwatch, chunks, payload, payloads
+
+NAME = "windlass"
+WAIT = timedelta(seconds=5)
+
+Url = Callable[[Path], str]
+
+
+def sqlite_url(folder: Path) -> str:
+    """Return the URL of a file in the folder, every option at its default."""
+    return f"sqlite:///{folder / 'windlass.db'}"
+
+
+def memory_url(_folder: Path) -> str:
+    """Return the URL of a store of its own in memory."""
+    return "memory://"
+
+
+async def enqueue_one(trial: Trial, *, url: Url) -> Outcome:
+    """Enqueue one job after the other, each awaited."""
+    values = payloads(range(trial.jobs))
+    async with windlass.connect(url(trial.folder)) as client:
+        done = 0
+        watch = Stopwatch(trial.seconds)
+        for value in values:
+            await client.enqueue(QUEUE, value)
+            done += 1
+            if watch.is_over():
+                break
+        return Outcome(watch.figures(done))
+
+
+async def enqueue_callers(trial: Trial, *, url: Url) -> Outcome:
+    """Enqueue from 64 coroutines, each awaiting its own calls one after the other."""
+    share = max(1, trial.jobs // CALLERS)
+    async with windlass.connect(url(trial.folder)) as client:
+        watch = Stopwatch(trial.seconds)
+
+        async def call(caller: int) -> int:
+            for done in range(share):
+                if watch.is_over():
+                    return done
+                await client.enqueue(QUEUE, payload(caller * share + done))
+            return share
+
+        done = await asyncio.gather(*[call(caller) for caller in range(CALLERS)])
+        return Outcome(watch.figures(sum(done)))
+
+
+async def enqueue_many(trial: Trial, *, url: Url) -> Outcome:
+    """Enqueue batches of 1,000; making the `NewJob`s is part of it."""
+    batches = [payloads(numbers) for numbers in chunks(trial.jobs, BULK)]
+    async with windlass.connect(url(trial.folder)) as client:
+        done = 0
+        watch = Stopwatch(trial.seconds)
+        for batch in batches:
+            await client.enqueue_many([windlass.NewJob(QUEUE, value) for value in batch])
+            done += len(batch)
+            if watch.is_over():
+                break
+        return Outcome(watch.figures(done))
+
+
+async def claim_loop(trial: Trial, *, url: Url, keep: timedelta | None) -> Outcome:
+    """Drain by `claim_many(limit=100)` in two loops with concurrent acks."""
+    async with windlass.connect(url(trial.folder), keep_succeeded=keep) as client:
+        await fill(client, trial.jobs)
+        watch = Stopwatch(trial.drain_seconds)
+        acked = await drain(client, trial.jobs, watch=watch)
+        figures = watch.figures(acked)
+        stats = await client.stats(QUEUE)
+    if stats.pending + acked != trial.jobs or stats.running:
+        message = f"{acked} acked and {stats.pending} pending of {trial.jobs} jobs, {stats.running} still running"
+        raise RuntimeError(message)
+    return Outcome(figures)
+
+
+async def claim_latency(trial: Trial, *, url: Url) -> Outcome:
+    """Time each `claim_many(limit=20)` of a drain, the acks outside."""
+    milliseconds: list[float] = []
+    async with windlass.connect(url(trial.folder), keep_succeeded=timedelta(0)) as client:
+        await fill(client, trial.jobs)
+        while True:
+            began = time.perf_counter()
+            claims = await client.claim_many([QUEUE], limit=LIMIT, lease=LEASE)
+            ended = time.perf_counter()
+            if not claims:
+                return Outcome(claim_figures(milliseconds))
+            milliseconds.append((ended - began) * 1e3)
+            await asyncio.gather(*[client.ack(claim) for claim in claims])
+
+
+async def pickup(trial: Trial) -> Outcome:
+    """Enqueue to an idle `claim(wait=...)` in another process."""
+    async with windlass.connect(sqlite_url(trial.folder)) as client:
+        with pick_up(NAME, trial.folder, trial.pickups) as run:
+            for number, gap in run.turns():
+                await asyncio.sleep(gap)
+                value = payload(number)
+                run.sending(number)
+                await client.enqueue(QUEUE, value)
+            return Outcome(samples={"pickup": run.milliseconds()})
+
+
+def consume(folder: Path, count: int, ready: Callable[[], None], arrived: Arrived) -> None:
+    """Claim one job at a time, asleep until it comes."""
+
+    async def loop() -> None:
+        left = count
+        async with windlass.connect(sqlite_url(folder), keep_succeeded=timedelta(0)) as client:
+            ready()
+            while left:
+                claim = await client.claim(QUEUE, lease=LEASE, wait=WAIT)
+                if claim is not None:
+                    arrived(claim.job.payload)
+                    await client.ack(claim)
+                    left -= 1
+
+    asyncio.run(loop())
+
+
+def _run(measure: Callable[[Trial], Awaitable[Outcome]]) -> Measure:
+    async def main(trial: Trial) -> Outcome:
+        return await measure(trial)
+
+    return lambda trial: asyncio.run(main(trial))
+
+
+def _measures(url: Url) -> dict[str, Measure]:
+    return {
+        "enqueue_one": _run(partial(enqueue_one, url=url)),
+        "enqueue_callers": _run(partial(enqueue_callers, url=url)),
+        "enqueue_many": _run(partial(enqueue_many, url=url)),
+        "claim_deleted": _run(partial(claim_loop, url=url, keep=timedelta(0))),
+        "claim_kept": _run(partial(claim_loop, url=url, keep=timedelta(days=1))),
+        "claim_latency": _run(partial(claim_latency, url=url)),
+    }
+
+
+SQLITE = Contestant(
+    name=NAME,
+    role=Role.OURS,
+    distribution="windlass",
+    module="windlass",
+    how="the async client; drained by two loops of claim_many(limit=100) with concurrent acks",
+    durability=lambda _: "FULL",
+    measures=_measures(sqlite_url)
+    | {"pickup": _run(pickup)}
+    | {name: _run(partial(large.compare, crowd=crowd)) for name, crowd in large.CROWDS.items()},
+    first_use="windlass.connect('memory://')",
+    prepare={name: partial(large.prepare, crowd=crowd) for name, crowd in large.CROWDS.items()},
+    consume=consume,
+)
+
+MEMORY = Contestant(
+    name="windlass-memory",
+    role=Role.MODEL,
+    distribution="windlass",
+    module="windlass",
+    how="the same client on memory://",
+    durability=lambda _: "lives with its process",
+    measures=_measures(memory_url),
+)

@@ -1,0 +1,27 @@
+"""What moves the numbers of a run, and nothing that tells whose machine it was."""
+
+import os
+import platform
+import sqlite3
+from pathlib import Path
+
+
+def describe(folder: Path) -> dict[str, str]:
+    """Return the interpreter, the engine, the processor count and the kind of disk under `folder`."""
+    return {
+        "Python": platform.python_version(),
+        "SQLite": sqlite3.sqlite_version,
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": str(os.cpu_count()),
+        "file system": _file_system(folder.resolve()),
+    }
+
+
+def _file_system(folder: Path) -> str:
+    mounts = Path("/proc/mounts")
+    if not mounts.exists():
+        return "unknown"
+    mounted = [line.split()[1:3] for line in mounts.read_text().splitlines()]
+    holders = [(len(Path(point).parts), kind) for point, kind in mounted if folder.is_relative_to(point)]
+    # of two mounts on one point the later covers the earlier
+    return max(reversed(holders), key=lambda holder: holder[0])[1]

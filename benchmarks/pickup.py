@@ -1,0 +1,61 @@
+"""Pick-up: how long from just before an enqueue to the claim in an idle process beside it."""
+
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+READY = b"ready\n"
+WARM_UP = 5
+SHORTEST_GAP, LONGEST_GAP = 0.020, 0.060
+PATIENCE = 30.0
+
+
+class PickUp:
+    """Clock readings of jobs sent to an idle consumer in another process.
+
+    Both processes read the monotonic clock of the machine, which they share.
+    """
+
+    def __init__(self, consumer: "subprocess.Popen[bytes]", count: int) -> None:
+        """Send `count` jobs that are counted, after a few that are not."""
+        self._consumer = consumer
+        self._count = WARM_UP + count
+        self._sent: dict[int, int] = {}
+
+    def turns(self) -> Iterator[tuple[int, float]]:
+        """Yield each job's number and how many seconds to sleep before sending it."""
+        chance = random.Random(0)
+        for number in range(self._count):
+            yield number, chance.uniform(SHORTEST_GAP, LONGEST_GAP)
+
+    def sending(self, number: int) -> None:
+        """Note the time: the next thing the caller does is to enqueue this job."""
+        self._sent[number] = time.monotonic_ns()
+
+    def milliseconds(self) -> list[float]:
+        """Wait for the consumer's end and return how long each counted job took to arrive."""
+        output, _ = self._consumer.communicate(timeout=PATIENCE)
+        arrived = msgspec.json.decode(output, type=dict[int, int], strict=False)
+        return [(arrived[number] - sent) / 1e6 for number, sent in self._sent.items() if number >= WARM_UP]
+
+
+@contextmanager
+def pick_up(contestant: str, folder: Path, count: int) -> Generator[PickUp]:
+    """Start a consumer process, wait until it idles, and end it with the block if it has not ended by itself."""
+    command = [sys.executable, "-m", "benchmarks.consumer", contestant, str(folder), str(WARM_UP + count)]
+    # unbuffered: what `communicate` reads later must not have been read ahead here
+    consumer = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
+    try:
+        if consumer.stdout is None or consumer.stdout.readline() != READY:
+            message = f"the consumer of {contestant} ended before its first claim"
+            raise RuntimeError(message)
+        yield PickUp(consumer, count)
+    finally:
+        consumer.kill()
+        consumer.communicate()

@@ -1,0 +1,1 @@
+"""Long campaigns against the promises, with real processes: `make proof PART=processes`."""

@@ -1,0 +1,86 @@
+"""Processes of a campaign: started fresh, waited for with a bound, and none outlives its campaign."""
+
+import asyncio
+import multiprocessing
+import time
+from collections.abc import Callable, Coroutine
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self
+
+from proofs.ledger import Ledger
+
+P = ParamSpec("P")
+SPAWN = multiprocessing.get_context("spawn")
+POLL = 0.005
+
+
+class Children:
+    """The processes of one campaign; those that still run at its end are killed."""
+
+    def __init__(self, ledger: Path) -> None:
+        self._ledger = ledger
+        self._processes: list[SpawnProcess] = []
+
+    def start(
+        self,
+        name: str,
+        work: Callable[Concatenate[Ledger, P], Coroutine[Any, Any, None]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> SpawnProcess:
+        """Run `work` in a fresh interpreter, with a ledger of its own to write to."""
+        process = SPAWN.Process(target=_live, args=(self._ledger, name, work, args, kwargs), name=name, daemon=True)
+        process.start()
+        self._processes.append(process)
+        return process
+
+    def wait(self, seconds: float) -> list[str]:
+        """Wait for all; return the names of those that did not end well in time."""
+        until = time.monotonic() + seconds
+        for process in self._processes:
+            process.join(max(0.0, until - time.monotonic()))
+        return [f"{process.name}: exit code {process.exitcode}" for process in self._processes if process.exitcode != 0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for process in self._processes:
+            if process.is_alive():
+                process.kill()
+        for process in self._processes:
+            process.join(10)
+            process.close()
+
+
+def eventually(true: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Wait until `true()`, at most `seconds`; return whether it came true."""
+    until = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > until:
+            return False
+        time.sleep(POLL)
+    return True
+
+
+def _live(
+    path: Path,
+    name: str,
+    work: Callable[..., Coroutine[Any, Any, None]],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> None:
+    ledger = Ledger(path, name)
+    try:
+        asyncio.run(work(ledger, *args, **kwargs))
+    except BaseException as error:
+        ledger.write("error", note=_causes(error))
+        raise
+
+
+def _causes(error: BaseException) -> str:
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(_causes(each) for each in error.exceptions)
+    return repr(error)

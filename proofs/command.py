@@ -1,0 +1,43 @@
+"""The command line of the proofs."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from proofs import checkpoints, failpoints, machine, processes, producer_kills, stale
+from proofs.report import Report, Verdict
+
+PARTS: dict[str, Callable[[Path, int], Report]] = {
+    "processes": lambda folder, scale: processes.prove(folder, processes.Plan(jobs=40_000 // scale)),
+    "producer-kills": lambda folder, scale: producer_kills.prove(
+        folder, producer_kills.Plan(acknowledged=10_000 // scale, kills=max(50 // scale, 2))
+    ),
+    "stale": lambda folder, scale: stale.prove(folder, stale.Plan(stale=500 // scale)),
+    "machine": lambda folder, scale: machine.prove(folder, machine.Plan(examples=5_000 // scale)),
+    "failpoints": lambda folder, scale: failpoints.prove(folder, failpoints.Plan(stride=scale)),
+    "checkpoints": lambda folder, scale: checkpoints.prove(folder, checkpoints.Plan(seconds=60 / scale)),
+}
+EXIT_CODES = {Verdict.HOLDS: 0, Verdict.BROKEN: 1, Verdict.VOID: 2}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser("python -m proofs", description=__doc__)
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--report", type=Path, help="also write the table to this file, as markdown")
+    parser.add_argument("--smaller", type=int, default=1, metavar="N", help="a try with the numbers divided by N")
+    parser.add_argument("--seconds", type=float, help="checkpoints alone: how long")
+    parser.add_argument("--folder", type=Path, help="where the store is put, on a disk that you choose")
+    chosen = parser.parse_args(arguments)
+    with TemporaryDirectory(dir=chosen.folder) as folder:
+        place = Path(folder).resolve()
+        if chosen.part == "checkpoints" and chosen.seconds is not None:
+            report = checkpoints.prove(place, checkpoints.Plan(seconds=chosen.seconds))
+        else:
+            report = PARTS[chosen.part](place, chosen.smaller)
+    sys.stdout.write(report.text())
+    if chosen.report is not None:
+        chosen.report.parent.mkdir(parents=True, exist_ok=True)
+        chosen.report.write_text(report.markdown())
+    return EXIT_CODES[report.verdict]

@@ -1,0 +1,66 @@
+"""The store's file as plain `sqlite3` sees it: a second reader that shares no code with Windlass."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Row(NamedTuple):
+    """What a checker wants to know of a job."""
+
+    id: str
+    queue: str
+    payload: bytes
+    state: str
+    attempt: int
+    delivery: int
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that cannot write, and so cannot checkpoint either."""
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)) as connection:
+        yield connection
+
+
+def jobs(path: Path) -> dict[str, Row]:
+    with reading(path) as connection:
+        rows = connection.execute("select id, queue, payload, state, attempt, delivery from windlass_job")
+        return {row[0]: Row(*row) for row in rows}
+
+
+def integrity(path: Path) -> list[str]:
+    """Return what `pragma integrity_check` complains about; nothing when the file is whole."""
+    with reading(path) as connection:
+        said = [str(row[0]) for row in connection.execute("pragma integrity_check")]
+    return [] if said == ["ok"] else said
+
+
+def dump(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """Return every row of every table."""
+    with reading(path) as connection:
+        connection.execute("begin")
+        tables = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table' order by 1")]
+        return {table: sorted(connection.execute(f'select * from "{table}"'), key=repr) for table in tables}
+
+
+def counts_off(path: Path) -> list[str]:
+    """Return the queues whose kept counts differ from a full count of their jobs."""
+    states = ("scheduled", "pending", "running", "succeeded", "dead", "cancelled")
+    with reading(path) as connection:
+        connection.execute("begin")
+        counted: dict[tuple[str, str], int] = {
+            (queue, state): count
+            for queue, state, count in connection.execute(
+                "select queue, state, count(*) from windlass_job group by queue, state"
+            )
+        }
+        kept = connection.execute(f"select name, {', '.join(states)} from windlass_queue").fetchall()
+    return [
+        f"{row[0]}: {state} kept {count}, counted {counted.get((row[0], state), 0)}"
+        for row in kept
+        for state, count in zip(states, row[1:], strict=True)
+        if count != counted.get((row[0], state), 0)
+    ]

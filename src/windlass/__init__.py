@@ -1,0 +1,190 @@
+"""Windlass: a durable background-job queue. Importing it opens nothing; each name is loaded when it is first used."""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from windlass.blocking import BlockingClient
+    from windlass.client import Client
+    from windlass.connect import connect, connect_sync
+    from windlass.core.errors import (
+        AlreadyRunning,
+        ClaimLost,
+        ClientClosed,
+        DecodeError,
+        EncodeError,
+        Fenced,
+        InvalidName,
+        InvalidURL,
+        InvalidValue,
+        JobCancelled,
+        JobDead,
+        JobNotFound,
+        LockLost,
+        MissingExtra,
+        NotAtomicHere,
+        NotTransactional,
+        OutcomeUnknown,
+        PayloadTooLarge,
+        ResultNotKept,
+        SchemaMissing,
+        SchemaTooNew,
+        SchemaTooOld,
+        StoreCorrupt,
+        StoreFull,
+        StoreMoved,
+        StoreOwned,
+        StoreReadOnly,
+        StoreUnavailable,
+        TenantNotFound,
+        UniqueConflict,
+        UnknownKind,
+        ValueTooLarge,
+        WindlassError,
+        WrongState,
+    )
+    from windlass.core.filters import JobFilter
+    from windlass.core.ids import JobId
+    from windlass.core.job import (
+        PRIORITY_HIGH,
+        PRIORITY_LOW,
+        PRIORITY_NORMAL,
+        Claim,
+        Delivery,
+        Enqueued,
+        Job,
+        LogLine,
+        NewJob,
+        Progress,
+        Token,
+    )
+    from windlass.core.retry import Exponential, Fixed, Linear, NoRetry
+    from windlass.core.settings import QueueSettings
+    from windlass.core.states import State
+    from windlass.core.stats import QueueStats, Totals
+    from windlass.core.store import CancelOutcome
+    from windlass.core.unique import Unique
+    from windlass.results import Completed, NotFound, TimedOut
+
+    __version__: str
+
+__all__ = [
+    "PRIORITY_HIGH",
+    "PRIORITY_LOW",
+    "PRIORITY_NORMAL",
+    "AlreadyRunning",
+    "BlockingClient",
+    "CancelOutcome",
+    "Claim",
+    "ClaimLost",
+    "Client",
+    "ClientClosed",
+    "Completed",
+    "DecodeError",
+    "Delivery",
+    "EncodeError",
+    "Enqueued",
+    "Exponential",
+    "Fenced",
+    "Fixed",
+    "InvalidName",
+    "InvalidURL",
+    "InvalidValue",
+    "Job",
+    "JobCancelled",
+    "JobDead",
+    "JobFilter",
+    "JobId",
+    "JobNotFound",
+    "Linear",
+    "LockLost",
+    "LogLine",
+    "MissingExtra",
+    "NewJob",
+    "NoRetry",
+    "NotAtomicHere",
+    "NotFound",
+    "NotTransactional",
+    "OutcomeUnknown",
+    "PayloadTooLarge",
+    "Progress",
+    "QueueSettings",
+    "QueueStats",
+    "ResultNotKept",
+    "SchemaMissing",
+    "SchemaTooNew",
+    "SchemaTooOld",
+    "State",
+    "StoreCorrupt",
+    "StoreFull",
+    "StoreMoved",
+    "StoreOwned",
+    "StoreReadOnly",
+    "StoreUnavailable",
+    "TenantNotFound",
+    "TimedOut",
+    "Token",
+    "Totals",
+    "Unique",
+    "UniqueConflict",
+    "UnknownKind",
+    "ValueTooLarge",
+    "WindlassError",
+    "WrongState",
+    "__version__",
+    "connect",
+    "connect_sync",
+]
+
+_HOMES = {
+    "windlass.blocking": ("BlockingClient",),
+    "windlass.client": ("Client",),
+    "windlass.connect": ("connect", "connect_sync"),
+    "windlass.core.filters": ("JobFilter",),
+    "windlass.core.ids": ("JobId",),
+    "windlass.core.job": (
+        *("PRIORITY_HIGH", "PRIORITY_LOW", "PRIORITY_NORMAL", "Claim", "Delivery", "Enqueued", "Job", "LogLine"),
+        *("NewJob", "Progress", "Token"),
+    ),
+    "windlass.core.retry": ("Exponential", "Fixed", "Linear", "NoRetry"),
+    "windlass.core.settings": ("QueueSettings",),
+    "windlass.core.states": ("State",),
+    "windlass.core.stats": ("QueueStats", "Totals"),
+    "windlass.core.store": ("CancelOutcome",),
+    "windlass.core.unique": ("Unique",),
+    "windlass.results": ("Completed", "NotFound", "TimedOut"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+class _Package(ModuleType):
+    """The package: `windlass.connect` is the function, also after an import of its module, which has the same name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, ModuleType) and name in __all__:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: object = version("windlass")
+    elif name in __all__:
+        # whatever has no home of its own is an error
+        value = getattr(import_module(_HOME_OF.get(name, "windlass.core.errors")), name)
+    else:
+        message = f"module 'windlass' has no attribute {name!r}"
+        raise AttributeError(message)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

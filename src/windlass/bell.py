@@ -1,0 +1,103 @@
+"""How a coroutine sleeps until it is rung, from any thread, or until its time is over."""
+
+import asyncio
+import threading
+from collections.abc import Collection, Generator
+from contextlib import contextmanager, suppress
+
+from windlass.core.clock import Clock
+from windlass.core.store import Store
+from windlass.core.topics import Topic
+
+
+class Bell:
+    """Wakes one coroutine of one event loop; may be rung from any thread, and a ring before the wait is kept."""
+
+    __slots__ = ("_clock", "_error", "_loop", "_rung", "_sleeper", "_thread")
+
+    def __init__(self, clock: Clock) -> None:
+        """Belong to the running event loop."""
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._rung = False
+        self._error: Exception | None = None
+        self._sleeper: asyncio.Future[bool] | None = None
+
+    def ring(self) -> None:
+        """Wake the sleeper, or let its next sleep end at once."""
+        if self._rung:
+            return
+        self._rung = True
+        if threading.get_ident() == self._thread:
+            self._wake()
+            return
+        # a loop that was closed has nobody left to wake
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def clear(self) -> None:
+        """Forget what rang; call it before looking, so that nothing that happens after the look is missed."""
+        self._rung = False
+
+    async def wait(self, timeout: float | None) -> bool:
+        """Sleep until a ring, at most `timeout` seconds; return whether it rang. Raises what it was ended by."""
+        if not self._rung and self._error is None:
+            self._sleeper = self._loop.create_future()
+            await answer(self._sleeper, timeout, self._clock)
+        if self._error is not None:
+            raise self._error
+        return self._rung
+
+    def end(self, error: Exception) -> None:
+        """Let this and every later sleep end by `error`."""
+        self._error = error
+        self.ring()
+
+    def _wake(self) -> None:
+        if self._sleeper is not None:
+            resolve(self._sleeper, value=True)
+
+
+class Listeners:
+    """Everybody in one client who sleeps until there is news in the store."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        """Begin with nobody."""
+        self._store = store
+        self._clock = clock
+        self._bells: set[Bell] = set()
+
+    @contextmanager
+    def bell(self, topics: Collection[Topic]) -> Generator[Bell, None, None]:
+        """Give a bell that news on `topics` rings, for the time of a block."""
+        bell = Bell(self._clock)
+        stop = self._store.listen(topics, bell.ring)
+        self._bells.add(bell)
+        try:
+            yield bell
+        finally:
+            self._bells.discard(bell)
+            stop()
+
+    def close(self, error: Exception) -> None:
+        """End every sleep by `error`."""
+        for bell in list(self._bells):
+            bell.end(error)
+
+
+async def answer(future: asyncio.Future[bool], timeout: float | None, clock: Clock) -> bool:
+    """Return what `future` says, or False when `timeout` seconds are over."""
+    if timeout is None:
+        return await future
+    timer = clock.call_later(timeout, lambda: resolve(future, value=False))
+    try:
+        return await future
+    finally:
+        timer.cancel()
+
+
+def resolve(future: asyncio.Future[bool], *, value: bool) -> None:
+    """Give `future` its value unless it has one or nobody waits for it any more."""
+    if not future.done():
+        future.set_result(value)

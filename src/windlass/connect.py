@@ -1,0 +1,188 @@
+"""From a URL to a store: the only file that knows every store, and it imports each when its URL asks for it."""
+
+import os
+import re
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Final, ParamSpec
+
+from windlass.blocking import BlockingClient
+from windlass.client import Background, Client
+from windlass.codec import JSON, Codec
+from windlass.core.clock import Clock, Rng, Spawn
+from windlass.core.duration import ZERO, Duration, duration
+from windlass.core.errors import InvalidURL, InvalidValue, MissingExtra
+from windlass.core.names import MAX_NAME, MAX_PAYLOAD, check_name
+from windlass.core.retry import RetryRule
+from windlass.core.settings import UNSET, QueueSettings, Settings, Unset, resolve
+from windlass.core.store import Store
+from windlass.store_url import StoreURL, parse
+from windlass.system import SystemClock, SystemRng, TaskSpawn
+
+P = ParamSpec("P")
+
+EXTRAS: Final[Mapping[str, str]] = {
+    "postgres": "postgres",
+    "postgresql": "postgres",
+    "redis": "redis",
+    "rediss": "redis",
+    "redis+sentinel": "redis",
+    "redis+cluster": "redis",
+    "slatedb+s3": "slatedb",
+    "slatedb+gs": "slatedb",
+    "slatedb+az": "slatedb",
+    "slatedb+file": "slatedb",
+    "slatedb+memory": "slatedb",
+    "http": "web",
+    "https": "web",
+}
+"""Which extra brings the store of a scheme."""
+
+_SQLITE_OPTIONS: Final = {"synchronous": ("full", "normal"), "create": ("yes", "no"), "migrate": ("yes", "no")}
+_named: dict[str, Store] = {}
+_guard = threading.Lock()
+
+
+def connect(
+    url: str,
+    *,
+    max_attempts: int | Unset = UNSET,
+    lease: Duration | Unset = UNSET,
+    priority: int | Unset = UNSET,
+    retry: RetryRule | Unset = UNSET,
+    keep_succeeded: Duration | Unset | None = UNSET,
+    keep_dead: Duration | Unset | None = UNSET,
+    keep_cancelled: Duration | Unset | None = UNSET,
+    max_payload: int = MAX_PAYLOAD,
+    queues: Mapping[str, QueueSettings] | None = None,
+    services: bool = False,
+    poll_interval: Duration = 1.0,
+    worker: str | None = None,
+    codec: Codec = JSON,
+    clock: Clock | None = None,
+    rng: Rng | None = None,
+) -> Client:
+    """Return a client of the store at `url`; it opens at `async with`, or at its first use.
+
+    A wrong URL or setting is refused here. `queues` holds the settings of single queues, over those of the client.
+    `services=True` runs rescue, promotion and pruning in this process as a server does.
+
+    ```python
+    import windlass
+
+    async with windlass.connect("sqlite:///jobs.db", max_attempts=5) as client:
+        done = await client.enqueue("email", b"hello")
+        claim = await client.claim("email", lease=30)
+        await client.ack(claim)
+    ```
+    """
+    given = QueueSettings(max_attempts, lease, priority, retry, keep_succeeded, keep_dead, keep_cancelled)
+    settings = resolve(given, queues, max_payload=max_payload)
+    interval = _interval(poll_interval)
+    name = _default_worker() if worker is None else check_name(worker, "worker")
+    clock = clock or SystemClock()
+    rng = rng or SystemRng()
+    spawn = TaskSpawn()
+    store = open_store(url, clock=clock, rng=rng)
+    return Client(
+        store,
+        settings,
+        codec=codec,
+        clock=clock,
+        rng=rng,
+        spawn=spawn,
+        poll_interval=interval,
+        worker=name,
+        services=_services(store, settings, name=name, clock=clock, rng=rng, spawn=spawn) if services else None,
+    )
+
+
+def _blocking_form(make: Callable[P, Client]) -> Callable[P, BlockingClient]:
+    @wraps(make)
+    def connect_sync(*args: P.args, **kwargs: P.kwargs) -> BlockingClient:
+        return BlockingClient(lambda: make(*args, **kwargs))
+
+    return connect_sync
+
+
+connect_sync = _blocking_form(connect)
+"""Return a client whose methods block, for programs without an event loop; it takes what `connect` takes."""
+
+
+def open_store(url: str, *, clock: Clock | None = None, rng: Rng | None = None) -> Store:
+    """Return the store at `url`, not opened yet."""
+    parts = parse(url, [*_STORES, *EXTRAS])
+    make = _STORES.get(parts.scheme)
+    if make is None:
+        raise MissingExtra(parts.scheme, EXTRAS[parts.scheme])
+    return make(parts, clock or SystemClock(), rng or SystemRng())
+
+
+def _memory(url: StoreURL, clock: Clock, rng: Rng) -> Store:
+    from windlass.stores.memory import MemoryStore
+
+    url.check_options({})
+    if url.path:
+        message = "memory:// takes one name and no path: memory://name"
+        raise InvalidURL(message)
+    if not url.host:
+        return MemoryStore(clock=clock, rng=rng)
+    name = check_name(url.host, "memory store")
+    with _guard:
+        # a named one lives with the process, and keeps the clock that it was made with
+        return _named.setdefault(name, MemoryStore(clock=clock, rng=rng))
+
+
+def _sqlite(url: StoreURL, clock: Clock, rng: Rng) -> Store:
+    from windlass.stores.sqlite import SqliteStore
+
+    url.check_options(_SQLITE_OPTIONS)
+    return SqliteStore(
+        _sqlite_path(url),
+        clock=clock,
+        rng=rng,
+        synchronous="normal" if url.options.get("synchronous") == "normal" else "full",
+        create=url.options.get("create") != "no",
+        migrate=url.options.get("migrate") == "yes",
+    )
+
+
+def _sqlite_path(url: StoreURL) -> Path:
+    if url.host:
+        message = (
+            "sqlite:// is followed by a path: three slashes for a relative one, sqlite:///jobs.db, four for an absolute"
+        )
+        raise InvalidURL(message)
+    name = url.path.removeprefix("/")
+    if name == ":memory:":
+        message = "a store in memory is memory://, or memory://name to share it in the process"
+        raise InvalidURL(message)
+    if not name or name.endswith("/") or "\0" in name:
+        message = "sqlite:// needs the path of a file: sqlite:///jobs.db"
+        raise InvalidURL(message)
+    return Path(name)
+
+
+_STORES: Final[Mapping[str, Callable[[StoreURL, Clock, Rng], Store]]] = {"memory": _memory, "sqlite": _sqlite}
+
+
+def _services(store: Store, settings: Settings, *, name: str, clock: Clock, rng: Rng, spawn: Spawn) -> Background:
+    from windlass.engine.services import Services
+
+    return Services(store, settings, name=name, clock=clock, rng=rng, spawn=spawn)
+
+
+def _interval(poll_interval: Duration) -> float:
+    interval = duration(poll_interval, "poll_interval")
+    if interval == ZERO:
+        message = "poll_interval must be more than zero: nobody can look all the time"
+        raise InvalidValue(message)
+    return interval.total_seconds()
+
+
+def _default_worker() -> str:
+    host = re.sub(r"[^A-Za-z0-9_.-]", "-", socket.gethostname()) or "localhost"
+    return f"{host[: MAX_NAME // 2]}:{os.getpid()}"

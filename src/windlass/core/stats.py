@@ -1,0 +1,70 @@
+"""Counts: what a queue holds now, what it has done in all, and what it did in each minute."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+
+class Totals(NamedTuple):
+    """What ever happened on a queue; no number here ever falls."""
+
+    enqueued: int = 0
+    succeeded: int = 0
+    dead: int = 0
+    cancelled: int = 0
+    retried: int = 0
+    rescued: int = 0
+
+    def plus(self, other: "Totals") -> "Totals":
+        """Return the sum of both."""
+        return Totals(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStats:
+    """The records of a queue by state, now; `queue` is None in the sum over all queues.
+
+    `oldest_waiting` is the earliest `run_at` among its pending jobs.
+    """
+
+    queue: str | None
+    paused: bool = False
+    scheduled: int = 0
+    pending: int = 0
+    running: int = 0
+    succeeded: int = 0
+    dead: int = 0
+    cancelled: int = 0
+    oldest_waiting: datetime | None = None
+    totals: Totals = field(default_factory=Totals)
+
+
+def total(queues: Iterable[QueueStats]) -> QueueStats:
+    """Return the sum over `queues`; it is paused when every one of them is."""
+    rows = list(queues)
+    oldest = [row.oldest_waiting for row in rows if row.oldest_waiting is not None]
+    totals = Totals()
+    for row in rows:
+        totals = totals.plus(row.totals)
+    return QueueStats(
+        queue=None,
+        paused=bool(rows) and all(row.paused for row in rows),
+        scheduled=sum(row.scheduled for row in rows),
+        pending=sum(row.pending for row in rows),
+        running=sum(row.running for row in rows),
+        succeeded=sum(row.succeeded for row in rows),
+        dead=sum(row.dead for row in rows),
+        cancelled=sum(row.cancelled for row in rows),
+        oldest_waiting=min(oldest, default=None),
+        totals=totals,
+    )
+
+
+class MinuteCounts(NamedTuple):
+    """What happened on a queue with a kind (empty for raw jobs) in the minute that began at `minute`."""
+
+    minute: datetime
+    queue: str
+    kind: str
+    counts: Totals

@@ -1,0 +1,372 @@
+"""The seam between the engine and where jobs live."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum, StrEnum
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from windlass.core.errors import WindlassError
+from windlass.core.filters import JobFilter
+from windlass.core.ids import JobId
+from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.retention import Retention
+from windlass.core.states import State
+from windlass.core.stats import MinuteCounts, QueueStats
+from windlass.core.topics import Topic
+from windlass.core.verdict import Verdict
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What a store can do, as plain values: nobody asks for a store's name or type."""
+
+    transactional: bool
+    """A job can be enqueued and settled in a caller's own transaction."""
+    wakes_waiters: bool
+    """`listen` rings within milliseconds; else the client looks again each `poll_interval`."""
+    between_processes: bool
+    """Other processes can work on the same store."""
+    survives_process: bool
+    """Jobs outlive the process that enqueued them."""
+    replies_can_be_lost: bool
+    """A call may be done although it raised, so it carries a request id and is repeated."""
+    atomic_across_queues: bool = True
+    """One call may touch several queues."""
+    time_precision: timedelta = timedelta(microseconds=1)
+
+
+class ClaimRequest(NamedTuple):
+    """What a worker wants: up to `limit` ready jobs, strictly in the order of `queues`.
+
+    With `kinds` only jobs of these kinds are given, however many others are ahead. `worker` names the holder.
+    """
+
+    queues: Sequence[str]
+    limit: int
+    lease: timedelta
+    kinds: Collection[str] | None = None
+    worker: str | None = None
+
+
+class Settlement(NamedTuple):
+    """How one claim ended. `then` and `kv` commit with it; `keep` is False when the record goes with the job's end."""
+
+    job_id: JobId
+    token: Token
+    verdict: Verdict
+    keep: bool = True
+    then: Sequence[PreparedJob] = ()
+    kv: Mapping[bytes, bytes | None] | None = None
+
+
+class Settled(Enum):
+    """What a settlement did."""
+
+    DONE = "done"
+    REPEATED = "repeated"
+    """The same token had settled the job before: nothing changed, and nothing needed to."""
+    LOST = "lost"
+    """The token no longer holds the job: nothing changed."""
+
+
+SettleResult: TypeAlias = Settled | WindlassError
+"""A settlement that was refused (a `then` job met a unique key) is its error; nothing of it was written."""
+
+
+class Renewed(NamedTuple):
+    """The new end of a lease, and whether the job was asked to stop meanwhile."""
+
+    lease_expires_at: datetime
+    cancel_requested: bool
+
+
+class CancelOutcome(StrEnum):
+    """What a cancel did."""
+
+    REMOVED = "removed"
+    """It was waiting and is cancelled now."""
+    REQUESTED = "requested"
+    """It is running: its holder is told."""
+    NOT_FOUND = "not_found"
+    """There is no such job, or it has ended."""
+
+
+class Changed(Enum):
+    """What an operator's call did to one job."""
+
+    DONE = "done"
+    NOT_FOUND = "not_found"
+    WRONG_STATE = "wrong_state"
+    KEY_HELD = "key_held"
+    """Another live job holds its unique key."""
+
+
+class Rescued(NamedTuple):
+    """A job that was taken back, and where it went."""
+
+    id: JobId
+    state: State
+
+
+class RescueRequest(NamedTuple):
+    """Which claims to take back: expired ones, or with `force` all, of these queues (None for all) and workers.
+
+    `to="dead"` ends the jobs instead of letting them try again.
+    """
+
+    queues: Collection[str] | None = None
+    workers: Collection[str] | None = None
+    force: bool = False
+    to: Literal["retry", "dead"] = "retry"
+    limit: int = 1000
+
+
+class KvAny(Enum):
+    """Marks a kv write without a condition."""
+
+    ANY = "any"
+
+
+class KvWrite(NamedTuple):
+    """Write `value` (None deletes) if the key now holds `expected`: `ANY` for whatever, None for absent."""
+
+    key: bytes
+    value: bytes | None
+    expected: bytes | KvAny | None = KvAny.ANY
+
+
+class Glance(NamedTuple):
+    """The little of a job that waiters look at again and again."""
+
+    state: State
+    cancel_requested: bool
+    token: Token | None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """A process that runs workers or services, as it last told the store."""
+
+    id: str
+    name: str
+    host: str
+    pid: int
+    version: str
+    started_at: datetime
+    seen_at: datetime
+    queues: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    schedules: tuple[str, ...] = ()
+    running: int = 0
+    details: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class AuditEntry(NamedTuple):
+    """What a person did: `retry`, `delete`, `pause` and the like, to what, with which numbers."""
+
+    at: datetime
+    actor: str
+    action: str
+    target: str
+    detail: Mapping[str, str]
+
+
+class Finding(NamedTuple):
+    """One thing that `check` looked at; `advice` says what to do when it is not well."""
+
+    name: str
+    level: Literal["ok", "warning", "error"]
+    message: str
+    advice: str | None = None
+
+
+class Borrowed(Protocol):
+    """A caller's own open connection, whatever library it came through."""
+
+    def run(self, work: Callable[[Any], T]) -> Awaitable[T]:
+        """Call `work` with the driver's connection, in the thread that it belongs to."""
+        ...
+
+    def after_commit(self, ring: Callable[[], None]) -> bool:
+        """Call `ring` when the caller has committed; False when this library tells nobody."""
+        ...
+
+
+class Joined(Protocol):
+    """A store's writes inside a caller's own transaction: they happen if and only if it commits."""
+
+    async def enqueue(self, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
+        """Put jobs in line, as `Store.enqueue`."""
+        ...
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
+        """Write how claims ended, as `Store.settle`."""
+        ...
+
+
+class Inspector(Protocol):
+    """What people look at. Every answer is of one moment."""
+
+    async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
+        """Return the jobs with these ids, with history and log, in order; None for each that is not here."""
+        ...
+
+    async def glance(self, ids: Collection[JobId]) -> dict[JobId, Glance]:
+        """Return where each of these jobs stands; those that are not here are left out."""
+        ...
+
+    async def jobs(self, chosen: JobFilter, *, after: int | None, limit: int) -> list[Job]:
+        """Return up to `limit` jobs in the order of their enqueue, those past the sequence number `after`."""
+        ...
+
+    async def stats(self, queue: str | None = None) -> list[QueueStats]:
+        """Count by state, exactly, for every queue that is known or for one, in order of name."""
+        ...
+
+    async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
+        """Return what happened in each minute from `since` up to, not including, `until`."""
+        ...
+
+    async def servers(self) -> list[ServerRecord]:
+        """Return every server that has not taken itself out, live or not."""
+        ...
+
+    async def audit(self, *, limit: int) -> list[AuditEntry]:
+        """Return the newest entries first."""
+        ...
+
+    async def stranded(self, *, dead_after: timedelta) -> int:
+        """Count the leases that ran out and that nobody will rescue, up to 1,000: none while a server is live."""
+        ...
+
+    async def check(self) -> list[Finding]:
+        """Look over the store's health and settings, for `doctor`."""
+        ...
+
+
+class Store(Inspector, Protocol):
+    """Where jobs live. Every method is one atomic step, for many jobs at a time.
+
+    The store's clock judges leases and due times, so durations are given, not times. A call that is repeated with
+    the same `request_id` after its reply was lost does nothing again and gives the first answer.
+    """
+
+    @property
+    def features(self) -> Features:
+        """What this store can do."""
+        ...
+
+    async def open(self) -> None:
+        """Connect, and make the schema when there is none."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of everything; what was accepted is finished first."""
+        ...
+
+    def listen(self, topics: Collection[Topic], ring: Callable[[], None]) -> Callable[[], None]:
+        """Call `ring`, from any thread, soon after news on `topics` is committed by any process; return how to stop."""
+        ...
+
+    def join(self, borrowed: Borrowed) -> Joined:
+        """Work inside a caller's own transaction; raises `NotTransactional` where there is none to join."""
+        ...
+
+    async def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> list[Enqueued]:
+        """Put jobs in line, all or none, in their order.
+
+        An id that is here already, or a unique key that is held, yields that job with `created=False`. Raises
+        `UniqueConflict` when a key with `on_conflict="raise"` is held or a matched payload differs.
+        """
+        ...
+
+    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+        """Give up to `limit` ready jobs to the caller, the most urgent first, each with a token of its own.
+
+        Each claim charges an attempt. Jobs of these queues that have come due are promoted first; nothing is given
+        from a paused queue.
+        """
+        ...
+
+    async def next_due(self, queues: Sequence[str]) -> datetime | None:
+        """Return when the next scheduled job of these queues comes due; paused queues do not count."""
+        ...
+
+    async def settle(self, settlements: Sequence[Settlement], *, request_id: str | None = None) -> list[SettleResult]:
+        """Write how claims ended, each as one step of its own; a stale token changes nothing and yields `LOST`."""
+        ...
+
+    async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
+        """Let these claims hold for `lease` from now; None for each whose token no longer holds."""
+        ...
+
+    async def note(self, notes: Sequence[Note]) -> list[bool]:
+        """Write progress and log lines of running jobs; False for each whose token no longer holds."""
+        ...
+
+    async def cancel(self, ids: Sequence[JobId], retention: Retention) -> list[CancelOutcome]:
+        """End waiting jobs, and flag running ones; the flag survives rescue and retry of the attempt."""
+        ...
+
+    async def retry(self, ids: Sequence[JobId]) -> list[Changed]:
+        """Give dead and cancelled jobs a full new budget, no last error and no cancel flag, pending now."""
+        ...
+
+    async def delete(self, ids: Sequence[JobId]) -> list[Changed]:
+        """Delete finished jobs."""
+        ...
+
+    async def reschedule(self, ids: Sequence[JobId], run_at: datetime | None) -> list[Changed]:
+        """Let waiting jobs run at `run_at`, or now when it is None or past."""
+        ...
+
+    async def set_paused(self, queue: str, *, paused: bool) -> None:
+        """Stop or start giving claims from `queue`, which need not exist yet."""
+        ...
+
+    async def rescue(self, request: RescueRequest, retention: Retention) -> list[Rescued]:
+        """Take back claims: to pending now while attempts are left, else to dead. Each job is a step of its own."""
+        ...
+
+    async def promote(self, *, limit: int) -> int:
+        """Make up to `limit` scheduled jobs that have come due pending; return how many."""
+        ...
+
+    async def prune(self, retention: Retention, *, limit: int) -> int:
+        """Delete up to `limit` finished records past their retention, and housekeeping records; count the jobs."""
+        ...
+
+    async def kv_get(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the caller's own values."""
+        ...
+
+    async def kv_write(self, write: KvWrite) -> bool:
+        """Write one of the caller's own values if its condition holds; return whether it did."""
+        ...
+
+    async def kv_scan(self, prefix: bytes, *, after: bytes | None, limit: int) -> list[tuple[bytes, bytes]]:
+        """Return up to `limit` pairs whose key begins with `prefix`, in the order of their bytes, past `after`."""
+        ...
+
+    async def lock(self, name: str, holder: str, ttl: timedelta) -> bool:
+        """Take or renew the lock `name` for `ttl` from now; False while another holder has it."""
+        ...
+
+    async def unlock(self, name: str, holder: str) -> bool:
+        """Let go of a lock; False when `holder` no longer had it."""
+        ...
+
+    async def beat(self, server: ServerRecord) -> None:
+        """Write that a server is live; the store stamps `seen_at`."""
+        ...
+
+    async def leave(self, server_id: str) -> None:
+        """Take a server out."""
+        ...
+
+    async def write_audit(self, entries: Sequence[AuditEntry]) -> None:
+        """Keep what people did."""
+        ...

@@ -1,0 +1,26 @@
+"""The service that deletes finished jobs past their retention."""
+
+from datetime import timedelta
+
+from windlass.core.clock import Clock, Rng, Spawn
+from windlass.core.retention import Retention
+from windlass.core.store import Store
+from windlass.engine.service import Service
+from windlass.upkeep import prune_all
+
+
+class Pruner(Service):
+    """Prunes every minute, in small batches."""
+
+    name = "pruner"
+    interval = timedelta(minutes=1)
+
+    def __init__(self, store: Store, retention: Retention, *, clock: Clock, rng: Rng, spawn: Spawn) -> None:
+        """Prune `store` by `retention`."""
+        super().__init__(clock=clock, rng=rng, spawn=spawn)
+        self._store = store
+        self._retention = retention
+
+    async def tick(self) -> None:
+        """Delete every record past its retention."""
+        await prune_all(self._store, self._retention)

@@ -1,0 +1,98 @@
+"""Start, stop and loop of a background service, written once."""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from datetime import timedelta
+from typing import Final
+
+from windlass.core.clock import Clock, Rng, Running, Spawn
+from windlass.core.retry import Exponential
+
+logger = logging.getLogger("windlass")
+
+BACKOFF: Final = Exponential(base=0.5, factor=2, cap=30)
+_MANY: Final = 20
+"""Failures after which the backoff has long reached its cap."""
+
+
+class Service(ABC):
+    """A background loop: `tick` now and after each interval, until it is stopped.
+
+    Start and stop may be called by many at once and again and again: when a start returns the loop runs, when a stop
+    returns it does not. An error of a tick is logged and backed off from, and the loop goes on.
+    """
+
+    name: str
+    interval: timedelta
+
+    def __init__(self, *, clock: Clock, rng: Rng, spawn: Spawn) -> None:
+        """Be ready to start."""
+        self._clock = clock
+        self._rng = rng
+        self._spawn = spawn
+        self._turn = asyncio.Lock()
+        self._running: Running | None = None
+        self._ended = asyncio.Event()
+
+    @abstractmethod
+    async def tick(self) -> None:
+        """Do the work once. It may be cut short between two calls of the store by a stop."""
+
+    async def leave(self) -> None:  # noqa: B027 - most services leave nothing behind
+        """Undo at the stop what the ticks left behind; there is nothing by default."""
+
+    @property
+    def running(self) -> bool:
+        """Whether the loop runs."""
+        return self._running is not None
+
+    async def start(self) -> None:
+        """Begin the loop; harmless when it runs."""
+        async with self._turn:
+            if self._running is None:
+                begun = asyncio.Event()
+                self._ended.clear()
+                self._running = self._spawn(self._loop(begun), name=f"windlass {self.name}")
+                # a task that is cancelled before its first step never reaches its end, and stop would wait for it
+                await begun.wait()
+
+    async def stop(self) -> None:
+        """End the loop, and return when it has ended; harmless when it does not run."""
+        async with self._turn:
+            if self._running is None:
+                return
+            self._running.cancel()
+            await self._ended.wait()
+            self._running = None
+            await self._leave()
+
+    async def _loop(self, begun: asyncio.Event) -> None:
+        begun.set()
+        failures = 0
+        try:
+            while True:
+                failures = 0 if await self._tick(failures) else failures + 1
+                await self._clock.sleep(self._pause(failures))
+        finally:
+            self._ended.set()
+
+    async def _tick(self, failures: int) -> bool:
+        try:
+            await self.tick()
+        except Exception:
+            logger.exception("%s failed %d times in a row; it goes on", self.name, failures + 1)
+            return False
+        return True
+
+    def _pause(self, failures: int) -> float:
+        if not failures:
+            return self.interval.total_seconds()
+        delay = BACKOFF.delay(min(failures, _MANY), None, self._rng.random())
+        return self.interval.total_seconds() if delay is None else delay.total_seconds()
+
+    async def _leave(self) -> None:
+        try:
+            await self.leave()
+        except Exception:
+            logger.exception("%s could not take its leave", self.name)

@@ -1,0 +1,131 @@
+"""A way from plain threads into an event loop that runs in a thread of its own."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from contextvars import Context, copy_context
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+from windlass.borrow import errand
+from windlass.core.errors import ClientClosed
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Portal:
+    """One event loop in a daemon thread, which begins with the first call."""
+
+    def __init__(self) -> None:
+        """Start nothing yet."""
+        self._gate = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._stopped: asyncio.Event | None = None
+        self._closed = False
+
+    def call(self, work: Callable[[], Coroutine[Any, Any, R]]) -> R:
+        """Run `work` in the loop and return its result; an interrupt of the caller cancels it."""
+        with self._gate:
+            if self._closed:
+                raise ClientClosed
+            # within the gate: what is sent before the stop is begun before it, and so it has an end
+            call = Call(self._loop or self._start(), work)
+        return call.result()
+
+    def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run `last` if there was any call, then end the loop; calls still under way end by `ClientClosed`."""
+        loop = self._loop
+        if loop is None or self._closed:
+            self._closed = True
+        elif threading.current_thread() is self._thread:
+            # the garbage collector came by in the loop's own thread, which cannot wait for itself
+            loop.create_task(self._finish(last))
+        else:
+            self.call(last)
+            self._stop(loop)
+
+    def _start(self) -> asyncio.AbstractEventLoop:
+        begun: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, args=(begun,), name="windlass blocking client", daemon=True)
+        self._thread.start()
+        self._loop = begun.get()
+        return self._loop
+
+    def _run(self, begun: "SimpleQueue[asyncio.AbstractEventLoop]") -> None:
+        asyncio.run(self._live(begun))
+
+    async def _live(self, begun: "SimpleQueue[asyncio.AbstractEventLoop]") -> None:
+        self._stopped = asyncio.Event()
+        begun.put(asyncio.get_running_loop())
+        await self._stopped.wait()
+
+    async def _finish(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        await last()
+        self._closed = True
+        if self._stopped is not None:
+            self._stopped.set()
+
+    def _stop(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._gate:
+            self._closed = True
+        if self._stopped is not None and self._thread is not None:
+            loop.call_soon_threadsafe(self._stopped.set)
+            self._thread.join()
+
+
+class Call(Generic[R]):
+    """One call under way: the caller waits for its end, and runs errands for it meanwhile."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, work: Callable[[], Coroutine[Any, Any, R]]) -> None:
+        """Begin `work`, in a copy of the caller's context."""
+        self._loop = loop
+        self._work = work
+        self._errands: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        context = copy_context()
+        context.run(errand.set, self.carry)
+        loop.call_soon_threadsafe(self._begin, context)
+
+    def result(self) -> R:
+        """Return what the work returns."""
+        try:
+            while (task := self._errands.get()) is not None:
+                task()
+        except BaseException:
+            self._loop.call_soon_threadsafe(self._cancel)
+            raise
+        if self._task.cancelled():
+            raise ClientClosed
+        return self._task.result()
+
+    async def carry(self, work: Callable[[], T]) -> T:
+        """Let the caller's thread do `work`: what belongs to that thread, like a connection, stays in it."""
+        done: asyncio.Future[T] = self._loop.create_future()
+        self._errands.put(lambda: self._do(work, done))
+        return await done
+
+    def _begin(self, context: Context) -> None:
+        self._task = self._loop.create_task(self._work(), context=context)
+        self._task.add_done_callback(lambda _: self._errands.put(None))
+
+    def _cancel(self) -> None:
+        self._task.cancel()
+
+    def _do(self, work: Callable[[], T], done: asyncio.Future[T]) -> None:
+        try:
+            value = work()
+        except Exception as error:  # noqa: BLE001 - it is raised where the work is awaited
+            self._loop.call_soon_threadsafe(_fail, done, error)
+        else:
+            self._loop.call_soon_threadsafe(_give, done, value)
+
+
+def _give(done: asyncio.Future[T], value: T) -> None:
+    if not done.done():
+        done.set_result(value)
+
+
+def _fail(done: asyncio.Future[Any], error: Exception) -> None:
+    if not done.done():
+        done.set_exception(error)

@@ -1,0 +1,111 @@
+"""Settling: how a claim ended becomes one write."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from windlass.borrow import borrow
+from windlass.cancelled import Cancelled
+from windlass.core.clock import Rng
+from windlass.core.errors import ClaimLost, EncodeError, InvalidValue, PayloadTooLarge, WindlassError
+from windlass.core.job import Claim, Failure, NewJob
+from windlass.core.settings import Settings
+from windlass.core.states import State
+from windlass.core.store import Settled, Settlement, SettleResult, Store
+from windlass.core.verdict import (
+    GaveUp,
+    Outcome,
+    Returned,
+    ToCancelled,
+    ToDead,
+    ToRetry,
+    ToSucceeded,
+    Verdict,
+    verdict,
+)
+from windlass.prepare import Preparer, checked_kv
+
+Kv = Mapping[bytes | str, bytes | None]
+
+_ENDS: Final[Mapping[type[Verdict], State]] = {
+    ToSucceeded: State.SUCCEEDED,
+    ToDead: State.DEAD,
+    ToCancelled: State.CANCELLED,
+}
+_NO_RESULT: Final = Returned()
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What commits with a settlement, and in whose transaction."""
+
+    then: Sequence[NewJob] = ()
+    kv: Kv | None = None
+    connection: object = None
+
+
+NO_EXTRAS: Final = Extras()
+
+
+class Settler:
+    """Settles with the settings of one client."""
+
+    def __init__(self, settings: Settings, preparer: Preparer, rng: Rng) -> None:
+        """Decide by the retry policy and the retention in `settings`."""
+        self._settings = settings
+        self._preparer = preparer
+        self._rng = rng
+        self._retention = settings.retention
+
+    def returned(self, result: object) -> Returned:
+        """Return the end of a claim whose work was done."""
+        return _NO_RESULT if result is None else Returned(*self._preparer.encode(result, "result"))
+
+    async def settle(self, store: Store, claim: Claim, outcome: Outcome, extras: Extras) -> None:
+        """Write that `claim` ended by `outcome`; raises `ClaimLost`, or why it was refused."""
+        settlement = self._settlement(claim, outcome, extras)
+        if extras.connection is None:
+            [result] = await store.settle((settlement,))
+        else:
+            [result] = await store.join(borrow(extras.connection)).settle((settlement,))
+        _raise_refusal(claim, result)
+        # in a caller's transaction it is settled only if that commits, which is not known here
+        if extras.connection is None:
+            claim.settled = True
+            if isinstance(event := getattr(claim, "cancelled", None), Cancelled):
+                event.settle()
+
+    def _settlement(self, claim: Claim, outcome: Outcome, extras: Extras) -> Settlement:
+        job = claim.job
+        draw = self._rng.random()
+        decided = verdict(job, outcome, retry=self._settings.of(job.queue).retry, draw=draw)
+        end = _ENDS.get(type(decided))
+        keep = end is None or self._retention.keeps(job.queue, end)
+        if extras is NO_EXTRAS:
+            return Settlement(job.id, claim.token, decided, keep)
+        # checked also when they are dropped: a mistake shows at the first call, not at the last attempt
+        then = self._preparer.prepare(extras.then, job.id)
+        kv = None if extras.kv is None else checked_kv(extras.kv)
+        if isinstance(decided, ToRetry):
+            return Settlement(job.id, claim.token, decided, keep)
+        return Settlement(job.id, claim.token, decided, keep, then, kv)
+
+
+def done_in_vain(error: EncodeError | PayloadTooLarge) -> GaveUp:
+    """Return the end of a claim whose result cannot be kept: the job is dead, since to do it again would not help."""
+    return GaveUp(Failure(f"the work was done, but its result cannot be stored: {error}", type(error).__name__))
+
+
+def checked_claim(claim: object) -> Claim:
+    """Return `claim` if it is one."""
+    if isinstance(claim, Claim):
+        return claim
+    message = f"this takes the Claim that client.claim() gave, not {type(claim).__name__}"
+    raise InvalidValue(message)
+
+
+def _raise_refusal(claim: Claim, result: SettleResult) -> None:
+    if result is Settled.LOST:
+        raise ClaimLost(claim.job.id)
+    if isinstance(result, WindlassError):
+        raise result

@@ -1,0 +1,79 @@
+"""Store URLs: taken apart and checked. No message ever shows more of one than its scheme, which holds no password."""
+
+import difflib
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final, NoReturn
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from windlass.core.errors import InvalidURL
+
+FORMS: Final = "a store URL is memory://, memory://name, sqlite:///relative.db or sqlite:////absolute.db"
+_SHAPE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+
+@dataclass(frozen=True, slots=True)
+class StoreURL:
+    """The parts of a store URL; `options` are its query parameters."""
+
+    scheme: str
+    host: str
+    path: str
+    options: Mapping[str, str]
+
+    def check_options(self, known: Mapping[str, Collection[str]]) -> None:
+        """Refuse an option that this store does not have, or a value that it does not take."""
+        for name, value in self.options.items():
+            if name not in known:
+                self._refuse_option(name, known)
+            if value not in known[name]:
+                message = f"{self.scheme}:// takes {name}={'|'.join(known[name])}, not {name}={value[:40]!r}"
+                raise InvalidURL(message)
+
+    def _refuse_option(self, name: str, known: Collection[str]) -> NoReturn:
+        taken = f"it takes {', '.join(known)}" if known else "it takes none"
+        message = f"{self.scheme}:// has no option {name[:40]!r}: {taken}{_meant(name, known)}"
+        raise InvalidURL(message)
+
+
+def parse(url: object, schemes: Collection[str]) -> StoreURL:
+    """Take `url` apart; refuse what is no URL or has a scheme that is not among `schemes`."""
+    if not isinstance(url, str):
+        message = f"a store URL is a string, not {type(url).__name__}: {FORMS}"
+        raise InvalidURL(message)
+    shape = _SHAPE.match(url)
+    if shape is None:
+        message = f"this is no store URL, it has no scheme://: {FORMS}"
+        raise InvalidURL(message)
+    scheme = shape[1].lower()
+    if scheme not in schemes:
+        message = f"no store has the scheme {scheme[:40]!r}{_meant(scheme, schemes)}: {FORMS}"
+        raise InvalidURL(message)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        message = f"the part after {scheme}:// cannot be read: {FORMS}"
+        raise InvalidURL(message) from None
+    if parts.fragment:
+        message = f"a {scheme}:// URL has no part after '#': write '%23' for a '#' in a name"
+        raise InvalidURL(message)
+    return StoreURL(scheme, parts.netloc, unquote(parts.path), _options(scheme, parts.query))
+
+
+def _options(scheme: str, query: str) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+    except ValueError:
+        message = f"the options of the {scheme}:// URL are not of the form ?name=value&name=value"
+        raise InvalidURL(message) from None
+    options = dict(pairs)
+    if len(options) < len(pairs):
+        message = f"an option of the {scheme}:// URL is given twice: give each once"
+        raise InvalidURL(message)
+    return options
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f", did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,86 @@
+"""Claim, and what only the holder of a claim may do: renew and note."""
+
+from collections import deque
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from windlass.core.clock import Rng
+from windlass.core.duration import later
+from windlass.core.ids import JobId
+from windlass.core.job import Claim, LogLine, Note, Token
+from windlass.core.names import LOG_LINES_KEPT, MAX_LOG_LINE, shortened
+from windlass.core.states import State
+from windlass.core.store import ClaimRequest, Renewed
+from windlass.stores.memory.records import Record
+from windlass.stores.memory.table import Table
+
+TOKEN_BYTES = 16
+
+
+def claim(table: Table, request: ClaimRequest, rng: Rng, now: datetime) -> list[Claim]:
+    """Give up to `limit` ready jobs, strictly in the order of the queues, each with a token of its own."""
+    ready: list[Record] = []
+    for name in request.queues:
+        queue = table.queues.get(name)
+        if queue is not None and not queue.paused:
+            queue.promote(now)
+            ready += queue.ready(request.kinds, request.limit - len(ready))
+    lease_expires_at = later(now, request.lease)
+    claims: list[Claim] = []
+    for record, token in zip(ready, _tokens(rng, len(ready)), strict=True):
+        _start(table, record, token, now)
+        record.worker = request.worker
+        record.lease_expires_at = lease_expires_at
+        table.queue_of(record).place(record, State.RUNNING)
+        claims.append(Claim(record.job(), token))
+    return claims
+
+
+def _tokens(rng: Rng, many: int) -> list[Token]:
+    digits = rng.token_bytes(TOKEN_BYTES * many).hex() if many else ""
+    return [Token(digits[at : at + 2 * TOKEN_BYTES]) for at in range(0, len(digits), 2 * TOKEN_BYTES)]
+
+
+def _start(table: Table, record: Record, token: Token, now: datetime) -> None:
+    record.attempt += 1
+    record.delivery += 1
+    record.claimed_at = now
+    record.token = token
+    record.progress = None
+    table.holds.free_at_claim(record)
+
+
+def still_held(table: Table, claims: Sequence[tuple[JobId, Token]]) -> list[Claim]:
+    """Return those of an earlier answer that still hold their job."""
+    held = [(table.holder_of(job_id, token), token) for job_id, token in claims]
+    return [Claim(record.job(), token) for record, token in held if record is not None]
+
+
+def renew(table: Table, claims: Sequence[tuple[JobId, Token]], lease: timedelta, now: datetime) -> list[Renewed | None]:
+    """Let claims hold for `lease` from now; None for each whose token no longer holds."""
+    lease_expires_at = later(now, lease)
+    renewed: list[Renewed | None] = []
+    for job_id, token in claims:
+        record = table.holder_of(job_id, token)
+        if record is None:
+            renewed.append(None)
+            continue
+        record.lease_expires_at = lease_expires_at
+        table.queue_of(record).place(record, State.RUNNING)
+        renewed.append(Renewed(lease_expires_at, record.cancel_requested))
+    return renewed
+
+
+def note(table: Table, written: Note, now: datetime) -> bool:
+    """Write progress and log lines of a running job; False when the token no longer holds."""
+    record = table.holder_of(written.job_id, written.token)
+    if record is None:
+        return False
+    if written.progress is not None:
+        record.progress = written.progress
+    if written.lines and record.log is None:
+        record.log = deque(maxlen=LOG_LINES_KEPT)
+    if record.log is not None:
+        lines = written.lines
+        record.log.extend(LogLine(now, level, shortened(text, MAX_LOG_LINE), record.delivery) for level, text in lines)
+    return True

@@ -1,0 +1,138 @@
+"""Enqueue: all jobs of a call or none."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from windlass.core.duration import later
+from windlass.core.ids import JobId
+from windlass.core.job import Enqueued, PreparedJob
+from windlass.core.states import State
+from windlass.core.unique import Hold
+from windlass.stores.memory.holds import Holder, holder_for, live, refuse
+from windlass.stores.memory.records import Record
+from windlass.stores.memory.table import Table
+from windlass.stores.memory.tally import ENQUEUED
+
+
+def enqueue(table: Table, jobs: Sequence[PreparedJob], now: datetime) -> list[Enqueued]:
+    """Put jobs in line in their order; raises `UniqueConflict` before anything is written."""
+    for job in jobs:
+        if job.unique is not None:
+            check_keys(table, jobs, now)
+            break
+    return put(table, jobs, now)
+
+
+class Ahead(NamedTuple):
+    """What will be different by the time that jobs are put in line: keys with another holder or none, ids, jobs."""
+
+    holders: Mapping[str, Holder | None] = {}
+    gone: JobId | None = None
+    waiting: JobId | None = None
+
+
+AS_IT_IS: Final = Ahead()
+
+
+def check_keys(table: Table, jobs: Sequence[PreparedJob], now: datetime, ahead: Ahead = AS_IT_IS) -> None:
+    """Raise `UniqueConflict` if one of `jobs` would meet a key that refuses it; writes nothing."""
+    look = _Look(table, now, ahead)
+    for job in jobs:
+        look.add(job)
+
+
+class _Look:
+    """A look over a batch: what each job would find once those before it are in line."""
+
+    def __init__(self, table: Table, now: datetime, ahead: Ahead) -> None:
+        self._table = table
+        self._now = now
+        self._gone = ahead.gone
+        self._holders = dict(ahead.holders)
+        self._waiting = {ahead.waiting}
+
+    def add(self, job: PreparedJob) -> None:
+        """Raise `UniqueConflict` if the job would be refused."""
+        if job.id in self._waiting or (job.id in self._table.jobs and job.id != self._gone):
+            return
+        if job.unique is None or self._takes(job.unique, job.id):
+            self._waiting.add(job.id)
+
+    def _takes(self, hold: Hold, job_id: JobId) -> bool:
+        holder = self._holder(hold.name)
+        if holder is None:
+            self._holders[hold.name] = holder_for(hold, job_id, self._now)
+            return True
+        refuse(hold, holder, waiting=self._waits(holder.job_id))
+        if hold.on_conflict == "replace":
+            self._holders[hold.name] = Holder(holder.job_id, hold.digest, holder.ends_at)
+        return False
+
+    def _holder(self, name: str) -> Holder | None:
+        if name in self._holders:
+            return live(self._holders[name], self._now)
+        return self._table.holds.holder(name, self._now)
+
+    def _waits(self, job_id: JobId) -> bool:
+        record = self._table.jobs.get(job_id)
+        return job_id in self._waiting or (record is not None and record.state.waiting)
+
+
+def put(table: Table, jobs: Sequence[PreparedJob], now: datetime) -> list[Enqueued]:
+    """Put jobs in line whose keys were checked."""
+    ids: list[JobId] = []
+    created: list[bool] = []
+    for job in jobs:
+        job_id = job.id
+        is_new = False
+        if job_id in table.jobs:
+            pass
+        elif job.unique is not None and (holder := table.holds.holder(job.unique.name, now)) is not None:
+            _hit(table, job, job.unique, holder, now)
+            job_id = holder.job_id
+        else:
+            _create(table, job, now)
+            is_new = True
+        ids.append(job_id)
+        created.append(is_new)
+    return list(map(Enqueued, ids, created))
+
+
+def _create(table: Table, job: PreparedJob, now: datetime) -> None:
+    run_at = now if job.run_at is None and job.delay is None else _run_at(job, now)
+    record = table.add(job, now, run_at)
+    queue = table.queue(job.queue)
+    if run_at is now:
+        queue.line(job.kind).join(record)
+    else:
+        queue.place(record, State.PENDING if run_at <= now else State.SCHEDULED)
+    queue.tally.count(ENQUEUED, job.kind, now)
+    table.news.add(queue.topic)
+    if job.unique is not None:
+        table.holds.take(job.unique, job.id, now)
+    if job.kv:
+        table.keyspace.put(job.kv)
+
+
+def _hit(table: Table, job: PreparedJob, hold: Hold, holder: Holder, now: datetime) -> None:
+    record = table.jobs.get(holder.job_id)
+    if hold.on_conflict != "replace" or record is None:
+        return
+    _replace(record, job, hold)
+    holder.digest = hold.digest
+    table.wait(record, _run_at(job, now), now)
+    table.keyspace.put(job.kv)
+
+
+def _replace(record: Record, job: PreparedJob, hold: Hold) -> None:
+    record.payload, record.codec = job.payload, job.codec
+    if record.hold is not None:
+        record.hold = record.hold._replace(digest=hold.digest)
+
+
+def _run_at(job: PreparedJob, now: datetime) -> datetime:
+    """Return when a job is to run; a time in the past counts as now."""
+    if job.run_at is not None:
+        return max(job.run_at, now)
+    return now if job.delay is None else later(now, job.delay)

@@ -1,0 +1,94 @@
+"""Who holds which unique key."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from windlass.core.duration import later
+from windlass.core.errors import UniqueConflict
+from windlass.core.ids import JobId
+from windlass.core.unique import Hold
+from windlass.stores.memory.records import Record
+
+
+@dataclass(slots=True)
+class Holder:
+    """The job that holds a key; `ends_at` is set when time alone frees it."""
+
+    job_id: JobId
+    digest: bytes
+    ends_at: datetime | None = None
+
+
+def holder_for(hold: Hold, job_id: JobId, now: datetime) -> Holder:
+    """Return the holder that a job becomes by taking `hold` now."""
+    ends_at = None if hold.hold_for is None else later(now, hold.hold_for)
+    return Holder(job_id, hold.digest, ends_at)
+
+
+def live(holder: Holder | None, now: datetime) -> Holder | None:
+    """Return the holder unless its time is over."""
+    return None if holder is None or (holder.ends_at is not None and holder.ends_at <= now) else holder
+
+
+def refuse(hold: Hold, holder: Holder, *, waiting: bool) -> None:
+    """Raise `UniqueConflict` if `hold` does not put up with the holder, which is `waiting` or not."""
+    if hold.match_payload and hold.digest != holder.digest:
+        raise UniqueConflict(hold.key, holder.job_id, "is held with another payload")
+    if hold.on_conflict == "raise":
+        raise UniqueConflict(hold.key, holder.job_id)
+    if hold.on_conflict == "replace" and not waiting:
+        raise UniqueConflict(hold.key, holder.job_id, "cannot be replaced: it is held, and no longer waited for,")
+
+
+class Holds:
+    """All keys that are held, by the name that tells them apart over scopes and tenants."""
+
+    def __init__(self) -> None:
+        self._holders: dict[str, Holder] = {}
+
+    def holder(self, name: str, now: datetime) -> Holder | None:
+        """Return who holds a key now."""
+        return live(self._holders.get(name), now)
+
+    def take(self, hold: Hold, job_id: JobId, now: datetime) -> None:
+        """Let a job hold a key that is free."""
+        self._holders[hold.name] = holder_for(hold, job_id, now)
+
+    def free(self, record: Record) -> None:
+        """Free the key that a job holds, unless time alone frees it."""
+        if record.hold is not None and self.held_by(record) and record.hold.until != "time":
+            del self._holders[record.hold.name]
+
+    def held_by(self, record: Record) -> bool:
+        """Whether a job is the holder of its key."""
+        holder = self._holders.get(record.hold.name) if record.hold else None
+        return holder is not None and holder.job_id == record.id
+
+    def free_at_claim(self, record: Record) -> None:
+        """Free a key that the first claim frees; the job shows it no more, but could take it back."""
+        if record.hold is not None and record.hold.until == "claimed":
+            self.free(record)
+            record.unique_key = None
+
+    def give_up(self, record: Record) -> None:
+        """Forget a key that was freed by the claim: the job will never take it back."""
+        if record.unique_key is None:
+            record.hold = None
+
+    def take_back(self, record: Record, now: datetime) -> None:
+        """Let a job that was released before it started hold its key again, if that is free."""
+        if self.may_take_back(record, now) and record.hold is not None:
+            self.take(record.hold, record.id, now)
+            record.unique_key = record.hold.key
+        self.give_up(record)
+
+    def may_take_back(self, record: Record, now: datetime) -> bool:
+        """Whether a release of a job that never started would take its key."""
+        hold = record.hold
+        return hold is not None and record.unique_key is None and self.holder(hold.name, now) is None
+
+    def prune(self, now: datetime) -> None:
+        """Forget the keys whose time is over."""
+        over = [name for name, holder in self._holders.items() if live(holder, now) is None]
+        for name in over:
+            del self._holders[name]

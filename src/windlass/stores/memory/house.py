@@ -1,0 +1,75 @@
+"""What a store keeps beside jobs: receipts of requests, locks, servers and what people did."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TypeAlias, TypeVar
+
+from windlass.core.duration import later
+from windlass.core.ids import JobId
+from windlass.core.job import Enqueued, Token
+from windlass.core.store import AuditEntry, ServerRecord, SettleResult
+from windlass.stores.memory.table import Table
+
+T = TypeVar("T")
+
+Receipts: TypeAlias = dict[str, tuple[datetime, Sequence[T]]]
+"""What was answered to a request, and when."""
+
+RECEIPTS_KEPT = timedelta(minutes=10)
+SERVERS_KEPT = timedelta(days=1)
+MINUTES_KEPT = timedelta(days=8)
+
+
+class House:
+    """Plain records, each by its name or request."""
+
+    def __init__(self) -> None:
+        self.enqueued: Receipts[Enqueued] = {}
+        self.claimed: Receipts[tuple[JobId, Token]] = {}
+        self.settled: Receipts[SettleResult] = {}
+        self.servers: dict[str, ServerRecord] = {}
+        self.audit: list[AuditEntry] = []
+        self._locks: dict[str, tuple[str, datetime]] = {}
+
+    def lock(self, name: str, holder: str, ttl: timedelta, now: datetime) -> bool:
+        """Take or renew a lock; False while another holder has it."""
+        if self._holder(name, now) not in {None, holder}:
+            return False
+        self._locks[name] = holder, later(now, ttl)
+        return True
+
+    def unlock(self, name: str, holder: str, now: datetime) -> bool:
+        """Let go of a lock; False when `holder` no longer had it."""
+        if self._holder(name, now) != holder:
+            return False
+        del self._locks[name]
+        return True
+
+    def beat(self, server: ServerRecord, now: datetime) -> None:
+        """Write that a server is live."""
+        self.servers[server.id] = replace(server, seen_at=now)
+
+    def alive(self, dead_after: timedelta, now: datetime) -> bool:
+        """Whether a server was seen within `dead_after`."""
+        return any(later(server.seen_at, dead_after) > now for server in self.servers.values())
+
+    def prune(self, table: Table, now: datetime) -> None:
+        """Forget what is past its time."""
+        table.holds.prune(now)
+        _forget_receipts(self.enqueued, now)
+        _forget_receipts(self.claimed, now)
+        _forget_receipts(self.settled, now)
+        self._locks = {name: lock for name, lock in self._locks.items() if lock[1] > now}
+        self.servers = {key: server for key, server in self.servers.items() if server.seen_at > now - SERVERS_KEPT}
+        for queue in table.queues.values():
+            queue.tally.forget(now - MINUTES_KEPT)
+
+    def _holder(self, name: str, now: datetime) -> str | None:
+        holder, ends_at = self._locks.get(name, (None, now))
+        return holder if ends_at > now else None
+
+
+def _forget_receipts(receipts: Receipts[T], now: datetime) -> None:
+    for request_id in [key for key, (at, _) in receipts.items() if at <= now - RECEIPTS_KEPT]:
+        del receipts[request_id]

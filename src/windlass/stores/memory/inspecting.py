@@ -1,0 +1,87 @@
+"""What people look at."""
+
+from collections.abc import Collection
+from datetime import datetime
+from itertools import islice
+
+from windlass.core.filters import JobFilter
+from windlass.core.ids import JobId
+from windlass.core.job import Job
+from windlass.core.states import State
+from windlass.core.stats import MinuteCounts, QueueStats, Totals
+from windlass.core.store import Finding, Glance
+from windlass.stores.memory.records import Record
+from windlass.stores.memory.table import Table
+
+STRANDED_MOST = 1000
+
+
+def get(table: Table, job_id: JobId) -> Job | None:
+    """Return a job with its history and log."""
+    record = table.jobs.get(job_id)
+    return None if record is None else record.whole_job()
+
+
+def glance(table: Table, ids: Collection[JobId]) -> dict[JobId, Glance]:
+    """Return where each of these jobs stands; the token is that of the claim which holds it."""
+    found = [(job_id, table.jobs.get(job_id)) for job_id in ids]
+    return {job_id: _glance(record) for job_id, record in found if record is not None}
+
+
+def _glance(record: Record) -> Glance:
+    token = record.token if record.state is State.RUNNING else None
+    return Glance(record.state, record.cancel_requested, token)
+
+
+def jobs(table: Table, chosen: JobFilter, after: int | None, limit: int) -> list[Job]:
+    """Return a page of the jobs that match, in the order of their enqueue."""
+    matching = (record for record in table.after(after) if _matches(record, chosen))
+    return [record.job() for record in islice(matching, limit)]
+
+
+def _matches(record: Record, chosen: JobFilter) -> bool:
+    return (
+        chosen.queue in {None, record.queue}
+        and chosen.kind in {None, record.kind}
+        and chosen.state in {None, record.state}
+        and chosen.tenant in {None, record.tenant}
+        and chosen.schedule_id in {None, record.schedule_id}
+        and (chosen.since is None or chosen.since <= record.created_at)
+        and (chosen.until is None or record.created_at < chosen.until)
+        and (chosen.error is None or chosen.error in (record.last_error or ""))
+        and (chosen.text is None or _mentions(record, chosen.text))
+    )
+
+
+def _mentions(record: Record, text: str) -> bool:
+    shown = (record.id, record.kind, record.unique_key, record.tenant, record.last_error)
+    return any(text in part for part in shown if part is not None)
+
+
+def stats(table: Table, queue: str | None) -> list[QueueStats]:
+    """Count by state for one queue or all, in order of name."""
+    names = sorted(table.queues) if queue is None else [queue]
+    return [table.queues[name].stats() for name in names if name in table.queues]
+
+
+def minutes(table: Table, since: datetime, until: datetime) -> list[MinuteCounts]:
+    """Return what happened in each minute, in order of minute, queue and kind."""
+    return sorted(
+        MinuteCounts(minute, queue.name, kind, Totals(*row))
+        for queue in table.queues.values()
+        for (minute, kind), row in queue.tally.minutes.items()
+        if since <= minute < until
+    )
+
+
+def stranded(table: Table, now: datetime) -> int:
+    """Count the leases that ran out, up to 1,000."""
+    return min(sum(len(queue.leases.until(now)) for queue in table.queues.values()), STRANDED_MOST)
+
+
+def check(table: Table) -> list[Finding]:
+    """Say what to know about a store in memory."""
+    return [
+        Finding("durability", "ok", "memory:// lives with its process: every job is gone when it ends"),
+        Finding("jobs", "ok", f"{len(table.jobs):,} jobs on {len(table.queues):,} queues"),
+    ]

@@ -1,0 +1,156 @@
+"""One queue: the lines that its jobs stand in, and what it counted."""
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+from heapq import heapify, heappop, heappush, heapreplace
+
+from windlass.core.states import ENDS, State
+from windlass.core.stats import QueueStats, Totals
+from windlass.core.topics import queue_topic
+from windlass.stores.memory.records import Record
+from windlass.stores.memory.tally import Tally
+from windlass.stores.memory.timeline import NOWHERE, Timeline
+
+
+class Line:
+    """The pending jobs of one kind by (priority, run_at, sequence number): a timeline per priority in use."""
+
+    __slots__ = ("_by_priority", "_priorities")
+
+    def __init__(self) -> None:
+        self._by_priority: dict[int, Timeline[Record]] = {}
+        self._priorities: list[int] = []
+
+    def join(self, record: Record) -> None:
+        """Let a job wait here."""
+        priority = record.priority
+        timeline = self._by_priority.get(priority)
+        if timeline is None:
+            timeline = self._by_priority[priority] = Timeline()
+            heappush(self._priorities, priority)
+        timeline.join(record.run_at, record)
+
+    def leave(self, record: Record) -> None:
+        """Let a job wait here no more."""
+        self._by_priority[record.priority].leave(record)
+
+    def first(self) -> Record | None:
+        """Return the most urgent job."""
+        while self._priorities:
+            first = self._by_priority[self._priorities[0]].first()
+            if first is not None:
+                return first
+            del self._by_priority[heappop(self._priorities)]
+        return None
+
+    def members(self) -> int:
+        """Count the jobs."""
+        return sum(timeline.members for timeline in self._by_priority.values())
+
+    def oldest(self) -> Iterator[datetime]:
+        """Give the earliest `run_at` of each priority."""
+        for timeline in self._by_priority.values():
+            if (first := timeline.first()) is not None:
+                yield first.run_at
+
+
+class Queue:
+    """A named line of jobs. A job stands in one timeline at a time, that of its state, so counts need no keeping."""
+
+    __slots__ = ("_lines", "due", "ends", "leases", "name", "paused", "tally", "topic")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.topic = queue_topic(name)
+        self.paused = False
+        self._lines: dict[str | None, Line] = {}
+        self.due: Timeline[Record] = Timeline()
+        self.leases: Timeline[Record] = Timeline()
+        self.ends: dict[State, Timeline[Record]] = {state: Timeline() for state in State if state in ENDS}
+        self.tally = Tally()
+
+    def place(self, record: Record, state: State) -> None:
+        """Let a job stand where jobs of `state` stand, at the time that counts there."""
+        self.leave(record)
+        record.state = state
+        match state:
+            case State.PENDING:
+                self.line(record.kind).join(record)
+            case State.SCHEDULED:
+                self.due.join(record.run_at, record)
+            case State.RUNNING:
+                self.leases.join(record.lease_expires_at or record.run_at, record)
+            case _:
+                self.ends[state].join(record.finished_at or record.run_at, record)
+
+    def leave(self, record: Record) -> None:
+        """Let a job stand nowhere."""
+        if record.place == NOWHERE:
+            return
+        match record.state:
+            case State.PENDING:
+                self._lines[record.kind].leave(record)
+            case State.SCHEDULED:
+                self.due.leave(record)
+            case State.RUNNING:
+                self.leases.leave(record)
+            case _:
+                self.ends[record.state].leave(record)
+
+    def line(self, kind: str | None) -> Line:
+        """Return the line of a kind."""
+        line = self._lines.get(kind)
+        if line is None:
+            line = self._lines[kind] = Line()
+        return line
+
+    def promote(self, now: datetime, limit: int | None = None) -> int:
+        """Make scheduled jobs that have come due pending, the earliest first; return how many."""
+        done = 0
+        while done != limit and (record := self.due.first()) is not None and record.run_at <= now:
+            self.place(record, State.PENDING)
+            done += 1
+        return done
+
+    def ready(self, kinds: Collection[str] | None, limit: int) -> list[Record]:
+        """Take up to `limit` of the most urgent pending jobs of these kinds, or of all, out of their lines."""
+        wanted = list(self._lines) if kinds is None else [kind for kind in set(kinds) if kind in self._lines]
+        heads = [(*_urgency(first), kind) for kind in wanted if (first := self._first(kind)) is not None]
+        heapify(heads)
+        taken: list[Record] = []
+        while heads and len(taken) < limit:
+            *_, record, kind = heads[0]
+            taken.append(record)
+            self.leave(record)
+            if (following := self._first(kind)) is None:
+                heappop(heads)
+            else:
+                heapreplace(heads, (*_urgency(following), kind))
+        return taken
+
+    def stats(self) -> QueueStats:
+        """Count by state."""
+        lines = self._lines.values()
+        return QueueStats(
+            queue=self.name,
+            paused=self.paused,
+            scheduled=self.due.members,
+            pending=sum(line.members() for line in lines),
+            running=self.leases.members,
+            succeeded=self.ends[State.SUCCEEDED].members,
+            dead=self.ends[State.DEAD].members,
+            cancelled=self.ends[State.CANCELLED].members,
+            oldest_waiting=min((at for line in lines for at in line.oldest()), default=None),
+            totals=Totals(*self.tally.totals),
+        )
+
+    def _first(self, kind: str | None) -> Record | None:
+        first = self._lines[kind].first()
+        if first is None:
+            # kinds come and go: an empty line would be looked at by every claim to come
+            del self._lines[kind]
+        return first
+
+
+def _urgency(record: Record) -> tuple[int, datetime, int, Record]:
+    return record.priority, record.run_at, record.seq, record

@@ -1,0 +1,134 @@
+"""A job as the memory store keeps it."""
+
+from collections import deque
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+
+from windlass.core.ids import JobId
+from windlass.core.job import Delivery, Failure, Job, LogLine, PreparedJob, Progress, Token
+from windlass.core.names import HISTORY_KEPT
+from windlass.core.states import State
+from windlass.core.unique import Hold
+from windlass.stores.memory.timeline import NOWHERE
+
+
+class Record(msgspec.Struct, gc=False):
+    """One job, changed in place; readers get a `Job` of the moment.
+
+    `token` is that of the last claim until the job is claimed again or rescued, so a repeated settlement is known
+    by it. `hold` is the key that the job holds or could take back. A record leads to nothing that leads back to it,
+    so the garbage collector need not look at it: with a million jobs that is what takes its time.
+    """
+
+    seq: int
+    created_at: datetime
+    run_at: datetime
+    id: JobId
+    queue: str
+    kind: str | None
+    payload: bytes
+    codec: str
+    headers: Mapping[str, str]
+    tenant: str | None
+    priority: int
+    max_attempts: int
+    hold: Hold | None
+    unique_key: str | None
+    parent_id: JobId | None
+    schedule_id: str | None
+    limit_key: str | None
+    state: State = State.PENDING
+    place: int = NOWHERE
+    attempt: int = 0
+    delivery: int = 0
+    claimed_at: datetime | None = None
+    lease_expires_at: datetime | None = None
+    finished_at: datetime | None = None
+    worker: str | None = None
+    token: Token | None = None
+    last_error: str | None = None
+    result: bytes | None = None
+    result_codec: str | None = None
+    progress: Progress | None = None
+    cancel_requested: bool = False
+    history: list[Delivery] | None = None
+    log: deque[LogLine] | None = None
+
+    def job(self, history: tuple[Delivery, ...] = (), log: tuple[LogLine, ...] = ()) -> Job:
+        """Return the job as it is now."""
+        return Job(
+            self.seq,
+            self.id,
+            self.queue,
+            self.kind,
+            self.payload,
+            self.codec,
+            self.headers,
+            self.tenant,
+            self.priority,
+            self.state,
+            self.attempt,
+            self.max_attempts,
+            self.delivery,
+            self.created_at,
+            self.run_at,
+            self.claimed_at,
+            self.lease_expires_at,
+            self.finished_at,
+            self.worker,
+            self.last_error,
+            self.result,
+            self.result_codec,
+            self.progress,
+            self.cancel_requested,
+            self.unique_key,
+            self.parent_id,
+            self.schedule_id,
+            self.limit_key,
+            history,
+            log,
+        )
+
+    def whole_job(self) -> Job:
+        """Return the job as it is now, with its history and log."""
+        history = list(self.history or ())
+        if self.state is State.RUNNING:
+            history.append(self._delivery(None, None, None))
+        return self.job(tuple(history[-HISTORY_KEPT:]), tuple(self.log or ()))
+
+    def end_delivery(self, now: datetime, outcome: str, failure: Failure | None) -> None:
+        """Write how the delivery that runs ended."""
+        if self.history is None:
+            self.history = []
+        self.history.append(self._delivery(now, outcome, failure))
+        if len(self.history) > HISTORY_KEPT:
+            del self.history[0]
+
+    def _delivery(self, ended_at: datetime | None, outcome: str | None, failure: Failure | None) -> Delivery:
+        started_at = self.claimed_at or self.created_at
+        return Delivery(self.delivery, self.attempt, started_at, ended_at, self.worker, outcome, failure)
+
+
+def new_record(seq: int, given: PreparedJob, now: datetime, run_at: datetime) -> Record:
+    """Return the record of a job that stands nowhere yet."""
+    return Record(
+        seq,
+        now,
+        run_at,
+        given.id,
+        given.queue,
+        given.kind,
+        given.payload,
+        given.codec,
+        given.headers,
+        given.tenant,
+        given.priority,
+        given.max_attempts,
+        given.unique,
+        None if given.unique is None else given.unique.key,
+        given.parent_id,
+        given.schedule_id,
+        given.limit_key,
+    )

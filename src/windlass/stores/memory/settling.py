@@ -1,0 +1,95 @@
+"""Settle: how a claim ended, each settlement as one step of its own."""
+
+from datetime import datetime
+from typing import assert_never
+
+from windlass.core.duration import later
+from windlass.core.errors import UniqueConflict
+from windlass.core.states import State
+from windlass.core.store import Settled, Settlement, SettleResult
+from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
+from windlass.stores.memory import enqueuing
+from windlass.stores.memory.holds import Holder, holder_for
+from windlass.stores.memory.records import Record
+from windlass.stores.memory.table import Table
+from windlass.stores.memory.tally import RETRIED
+
+
+def settle(table: Table, settlement: Settlement, now: datetime) -> SettleResult:
+    """Write how one claim ended, with its `then` jobs and values, or nothing of it."""
+    record = table.jobs.get(settlement.job_id)
+    if record is None or record.token != settlement.token:
+        return Settled.LOST
+    if record.state is not State.RUNNING:
+        return Settled.REPEATED
+    if settlement.then:
+        try:
+            _check_then(table, record, settlement, now)
+        except UniqueConflict as conflict:
+            return conflict
+    _write(table, record, settlement, now)
+    if settlement.then:
+        enqueuing.put(table, settlement.then, now)
+    if settlement.kv:
+        table.keyspace.put(settlement.kv)
+    return Settled.DONE
+
+
+def _check_then(table: Table, record: Record, settlement: Settlement, now: datetime) -> None:
+    """Check the keys of `then` jobs as they will be once the verdict is written."""
+    ends = isinstance(settlement.verdict, (ToSucceeded, ToDead, ToCancelled))
+    holders: dict[str, Holder | None] = {}
+    if record.hold is not None:
+        if ends and record.hold.until == "finished" and table.holds.held_by(record):
+            holders[record.hold.name] = None
+        elif _returns_unstarted(settlement) and table.holds.may_take_back(record, now):
+            holders[record.hold.name] = holder_for(record.hold, record.id, now)
+    gone = record.id if ends and not settlement.keep else None
+    waiting = None if ends else record.id
+    enqueuing.check_keys(table, settlement.then, now, enqueuing.Ahead(holders, gone, waiting))
+
+
+def _returns_unstarted(settlement: Settlement) -> bool:
+    return isinstance(settlement.verdict, ToReleased) and not settlement.verdict.started
+
+
+def _write(table: Table, record: Record, settlement: Settlement, now: datetime) -> None:
+    match settlement.verdict:
+        case ToSucceeded(result, codec):
+            record.result, record.result_codec = result, codec
+            record.end_delivery(now, "succeeded", None)
+            table.end(record, State.SUCCEEDED, now, keep=settlement.keep)
+        case ToDead(failure):
+            table.fail(record, now, "failed", failure)
+            table.end(record, State.DEAD, now, keep=settlement.keep)
+        case ToCancelled(reason):
+            record.end_delivery(now, "cancelled", None)
+            record.last_error = reason
+            table.end(record, State.CANCELLED, now, keep=settlement.keep)
+        case ToRetry(delay, failure):
+            table.fail(record, now, "failed", failure)
+            table.queue_of(record).tally.count(RETRIED, record.kind, now)
+            table.holds.give_up(record)
+            table.wait(record, later(now, delay), now)
+        case ToSnoozed(delay):
+            _give_attempt_back(record, now, "snoozed")
+            table.holds.give_up(record)
+            table.wait(record, later(now, delay), now)
+        case ToReleased():
+            _release(table, record, settlement, now)
+        case _:
+            assert_never(settlement.verdict)
+
+
+def _release(table: Table, record: Record, settlement: Settlement, now: datetime) -> None:
+    _give_attempt_back(record, now, "released")
+    if _returns_unstarted(settlement):
+        table.holds.take_back(record, now)
+    else:
+        table.holds.give_up(record)
+    table.wait(record, record.run_at, now)
+
+
+def _give_attempt_back(record: Record, now: datetime, outcome: str) -> None:
+    record.end_delivery(now, outcome, None)
+    record.attempt -= 1

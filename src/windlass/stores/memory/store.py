@@ -1,0 +1,272 @@
+"""The store behind `memory://`."""
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timedelta
+from types import TracebackType
+
+from windlass.core.clock import Clock, Rng
+from windlass.core.errors import NotTransactional
+from windlass.core.filters import JobFilter
+from windlass.core.ids import JobId
+from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.retention import Retention
+from windlass.core.stats import MinuteCounts, QueueStats
+from windlass.core.store import (
+    AuditEntry,
+    Borrowed,
+    CancelOutcome,
+    Changed,
+    ClaimRequest,
+    Features,
+    Finding,
+    Glance,
+    Joined,
+    KvWrite,
+    Renewed,
+    Rescued,
+    RescueRequest,
+    ServerRecord,
+    Settlement,
+    SettleResult,
+)
+from windlass.core.topics import Hub, Topic, lock_topic
+from windlass.stores.memory import claiming, enqueuing, inspecting, settling, steering
+from windlass.stores.memory.house import House
+from windlass.stores.memory.table import Table
+
+FEATURES = Features(
+    transactional=False,
+    wakes_waiters=True,
+    between_processes=False,
+    survives_process=False,
+    replies_can_be_lost=False,
+)
+
+
+class Step:
+    """One atomic step: nobody else is inside, time stands still, and whoever waits for its news is woken after it."""
+
+    def __init__(self, clock: Clock, table: Table, hub: Hub) -> None:
+        self._clock = clock
+        self._table = table
+        self._hub = hub
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> datetime:
+        self._lock.acquire()
+        return self._clock.now()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        news, self._table.news = self._table.news, set()
+        self._lock.release()
+        self._hub.ring(news)
+
+
+class MemoryStore:
+    """Jobs in the memory of this process: for tests, and the model that every other store is compared with.
+
+    It may be shared by threads and event loops. `close` leaves the jobs where they are, since others may hold the
+    same store.
+    """
+
+    features = FEATURES
+
+    def __init__(self, *, clock: Clock, rng: Rng) -> None:
+        self._rng = rng
+        self._table = Table()
+        self._house = House()
+        self._hub = Hub()
+        self._step = Step(clock, self._table, self._hub)
+
+    async def open(self) -> None:
+        """Do nothing: there is nothing to connect to."""
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing to let go of."""
+
+    def listen(self, topics: Collection[Topic], ring: Callable[[], None]) -> Callable[[], None]:
+        """Call `ring` right after news on `topics`; return how to stop."""
+        return self._hub.listen(topics, ring)
+
+    def join(self, borrowed: Borrowed) -> Joined:  # noqa: ARG002 - whatever it is, there is nothing to join
+        """Raise `NotTransactional`."""
+        raise NotTransactional("memory://")
+
+    async def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> list[Enqueued]:
+        """Put jobs in line, all or none, in their order."""
+        with self._step as now:
+            if request_id is None:
+                return enqueuing.enqueue(self._table, jobs, now)
+            receipts = self._house.enqueued
+            if request_id not in receipts:
+                receipts[request_id] = now, enqueuing.enqueue(self._table, jobs, now)
+            return list(receipts[request_id][1])
+
+    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+        """Give up to `limit` ready jobs to the caller, the most urgent first."""
+        with self._step as now:
+            if request_id is not None and request_id in self._house.claimed:
+                return claiming.still_held(self._table, self._house.claimed[request_id][1])
+            claims = claiming.claim(self._table, request, self._rng, now)
+            if request_id is not None:
+                self._house.claimed[request_id] = now, [(claim.job.id, claim.token) for claim in claims]
+            return claims
+
+    async def next_due(self, queues: Sequence[str]) -> datetime | None:
+        """Return when the next scheduled job of these queues comes due."""
+        with self._step:
+            known = [self._table.queues[name] for name in queues if name in self._table.queues]
+            heads = [queue.due.first() for queue in known if not queue.paused]
+            return min((head.run_at for head in heads if head is not None), default=None)
+
+    async def settle(self, settlements: Sequence[Settlement], *, request_id: str | None = None) -> list[SettleResult]:
+        """Write how claims ended, each as one step of its own."""
+        with self._step as now:
+            if request_id is not None and request_id in self._house.settled:
+                return list(self._house.settled[request_id][1])
+            results = [settling.settle(self._table, settlement, now) for settlement in settlements]
+            if request_id is not None:
+                self._house.settled[request_id] = now, list(results)
+            return results
+
+    async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
+        """Let these claims hold for `lease` from now."""
+        with self._step as now:
+            return claiming.renew(self._table, claims, lease, now)
+
+    async def note(self, notes: Sequence[Note]) -> list[bool]:
+        """Write progress and log lines of running jobs."""
+        with self._step as now:
+            return [claiming.note(self._table, note, now) for note in notes]
+
+    async def cancel(self, ids: Sequence[JobId], retention: Retention) -> list[CancelOutcome]:
+        """End waiting jobs, and flag running ones."""
+        with self._step as now:
+            return [steering.cancel(self._table, job_id, retention, now) for job_id in ids]
+
+    async def retry(self, ids: Sequence[JobId]) -> list[Changed]:
+        """Give dead and cancelled jobs a full new budget."""
+        with self._step as now:
+            return [steering.retry(self._table, job_id, now) for job_id in ids]
+
+    async def delete(self, ids: Sequence[JobId]) -> list[Changed]:
+        """Delete finished jobs."""
+        with self._step:
+            return [steering.delete(self._table, job_id) for job_id in ids]
+
+    async def reschedule(self, ids: Sequence[JobId], run_at: datetime | None) -> list[Changed]:
+        """Let waiting jobs run at `run_at`, or now."""
+        with self._step as now:
+            return [steering.reschedule(self._table, job_id, run_at, now) for job_id in ids]
+
+    async def set_paused(self, queue: str, *, paused: bool) -> None:
+        """Stop or start giving claims from `queue`."""
+        with self._step:
+            known = self._table.queue(queue)
+            known.paused = paused
+            self._table.news.add(known.topic)
+
+    async def rescue(self, request: RescueRequest, retention: Retention) -> list[Rescued]:
+        """Take back claims: to pending now while attempts are left, else to dead."""
+        with self._step as now:
+            return steering.rescue(self._table, request, retention, now)
+
+    async def promote(self, *, limit: int) -> int:
+        """Make up to `limit` scheduled jobs that have come due pending."""
+        with self._step as now:
+            return steering.promote(self._table, limit, now)
+
+    async def prune(self, retention: Retention, *, limit: int) -> int:
+        """Delete up to `limit` finished records past their retention, and housekeeping records."""
+        with self._step as now:
+            self._house.prune(self._table, now)
+            return steering.prune(self._table, retention, limit, now)
+
+    async def kv_get(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the caller's own values."""
+        with self._step:
+            return [self._table.keyspace.get(key) for key in keys]
+
+    async def kv_write(self, write: KvWrite) -> bool:
+        """Write one of the caller's own values if its condition holds."""
+        with self._step:
+            return self._table.keyspace.write(write)
+
+    async def kv_scan(self, prefix: bytes, *, after: bytes | None, limit: int) -> list[tuple[bytes, bytes]]:
+        """Return up to `limit` pairs whose key begins with `prefix`."""
+        with self._step:
+            return self._table.keyspace.scan(prefix, after, limit)
+
+    async def lock(self, name: str, holder: str, ttl: timedelta) -> bool:
+        """Take or renew the lock `name`."""
+        with self._step as now:
+            return self._house.lock(name, holder, ttl, now)
+
+    async def unlock(self, name: str, holder: str) -> bool:
+        """Let go of a lock."""
+        with self._step as now:
+            self._table.news.add(lock_topic(name))
+            return self._house.unlock(name, holder, now)
+
+    async def beat(self, server: ServerRecord) -> None:
+        """Write that a server is live."""
+        with self._step as now:
+            self._house.beat(server, now)
+
+    async def leave(self, server_id: str) -> None:
+        """Take a server out."""
+        with self._step:
+            self._house.servers.pop(server_id, None)
+
+    async def write_audit(self, entries: Sequence[AuditEntry]) -> None:
+        """Keep what people did."""
+        with self._step:
+            self._house.audit.extend(entries)
+
+    async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
+        """Return the jobs with these ids, with history and log."""
+        with self._step:
+            return [inspecting.get(self._table, job_id) for job_id in ids]
+
+    async def glance(self, ids: Collection[JobId]) -> dict[JobId, Glance]:
+        """Return where each of these jobs stands."""
+        with self._step:
+            return inspecting.glance(self._table, ids)
+
+    async def jobs(self, chosen: JobFilter, *, after: int | None, limit: int) -> list[Job]:
+        """Return up to `limit` jobs in the order of their enqueue."""
+        with self._step:
+            return inspecting.jobs(self._table, chosen, after, limit)
+
+    async def stats(self, queue: str | None = None) -> list[QueueStats]:
+        """Count by state, exactly, for every queue that is known or for one."""
+        with self._step:
+            return inspecting.stats(self._table, queue)
+
+    async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
+        """Return what happened in each minute."""
+        with self._step:
+            return inspecting.minutes(self._table, since, until)
+
+    async def servers(self) -> list[ServerRecord]:
+        """Return every server that has not taken itself out."""
+        with self._step:
+            return sorted(self._house.servers.values(), key=lambda server: server.id)
+
+    async def audit(self, *, limit: int) -> list[AuditEntry]:
+        """Return the newest entries first."""
+        with self._step:
+            return self._house.audit[::-1][:limit]
+
+    async def stranded(self, *, dead_after: timedelta) -> int:
+        """Count the leases that ran out and that nobody will rescue."""
+        with self._step as now:
+            return 0 if self._house.alive(dead_after, now) else inspecting.stranded(self._table, now)
+
+    async def check(self) -> list[Finding]:
+        """Look over the store's health, for `doctor`."""
+        with self._step:
+            return inspecting.check(self._table)

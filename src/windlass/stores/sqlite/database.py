@@ -1,0 +1,168 @@
+"""Opening the file: connections, settings, schema."""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+from urllib.parse import quote
+
+from windlass.core.errors import SchemaMissing, SchemaTooNew, SchemaTooOld, StoreCorrupt, StoreUnavailable
+from windlass.core.failpoint import reach
+from windlass.stores.sqlite.statements import migration
+from windlass.stores.sqlite.turns import Turns
+
+SCHEMA: Final = 1
+PAGE_CACHE_KIB: Final = 8_192
+LOG_LIMIT: Final = 64 * 1024 * 1024
+_umask = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the URL says beside the path."""
+
+    synchronous: Literal["full", "normal"] = "full"
+    create: bool = True
+    migrate: bool = False
+
+
+def open_database(path: Path, options: Options, turns: Turns) -> sqlite3.Connection:
+    """Return the connection that writes, on a file whose schema is the one this release works with.
+
+    What is not a database, damaged, or of a newer release is refused before anything is written.
+    """
+    turns.take()
+    try:
+        _check_place(path, options, turns)
+        connection = connect(path, options)
+        try:
+            _bring_up(connection, path, options)
+            _set_up(connection)
+        except BaseException:
+            connection.close()
+            raise
+        turns.mark_store()
+    finally:
+        turns.give()
+    return connection
+
+
+def connect(path: Path, options: Options) -> sqlite3.Connection:
+    """Return a connection with our settings; a new file is made readable by this user alone."""
+    mode = "rwc" if options.create else "rw"
+    with _private_files():
+        connection = sqlite3.connect(
+            f"file:{quote(str(path))}?mode={mode}",
+            uri=True,
+            timeout=0.1,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        try:
+            # SQLite opens the file at the first look; this also tells what is not a database
+            connection.execute("select count(*) from sqlite_master").fetchone()
+        except BaseException:
+            connection.close()
+            raise
+    connection.execute("pragma wal_autocheckpoint = 0")
+    connection.execute(f"pragma synchronous = {'full' if options.synchronous == 'full' else 'normal'}")
+    connection.execute(f"pragma cache_size = -{PAGE_CACHE_KIB}")
+    connection.execute(f"pragma journal_size_limit = {LOG_LIMIT}")
+    return connection
+
+
+@contextmanager
+def _private_files() -> Generator[None]:
+    with _umask:
+        before = os.umask(0o077)
+        try:
+            yield
+        finally:
+            os.umask(before)
+
+
+def _check_place(path: Path, options: Options, turns: Turns) -> None:
+    if path.is_dir():
+        message = f"{path} is a folder: name a file in it"
+        raise StoreUnavailable(message)
+    there = path.exists()
+    if not there and not options.create:
+        message = f"there is no {path}, and ?create=no forbids making it"
+        raise SchemaMissing(message)
+    if there and path.stat().st_size == 0 and turns.store_was_here:
+        message = (
+            f"{path} is empty, but a store has been here: restore it from a backup, or remove it and {path}-turn to "
+            "begin afresh"
+        )
+        raise StoreCorrupt(message)
+
+
+def _bring_up(connection: sqlite3.Connection, path: Path, options: Options) -> None:
+    found = _schema(connection)
+    if found > SCHEMA:
+        raise SchemaTooNew(str(path), found, SCHEMA)
+    if found == SCHEMA:
+        return
+    if found == 0 and not options.create:
+        message = f"{path} has no Windlass schema, and ?create=no forbids making one"
+        raise SchemaMissing(message)
+    if found > 0 and not options.migrate:
+        message = (
+            f"{path} has schema version {found}, this release works with {SCHEMA}: run `windlass migrate`, or add "
+            "?migrate=yes to the URL"
+        )
+        raise SchemaTooOld(message)
+    # outside of the transaction: SQLite changes the journal mode only there
+    connection.execute("pragma journal_mode = wal")
+    for number in range(found + 1, SCHEMA + 1):
+        _migrate(connection, number)
+
+
+def _schema(connection: sqlite3.Connection) -> int:
+    there = connection.execute("select 1 from sqlite_master where type = 'table' and name = 'windlass_meta'").fetchone()
+    if there is None:
+        return 0
+    row = connection.execute("select value from windlass_meta where name = 'schema'").fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _migrate(connection: sqlite3.Connection, number: int) -> None:
+    connection.execute("begin immediate")
+    try:
+        for statement in statements(migration(number)):
+            connection.execute(statement)
+            reach("sqlite.migrate.after_statement")
+        connection.execute(
+            "insert into windlass_meta (name, value) values ('schema', :number) "
+            "on conflict (name) do update set value = :number",
+            {"number": number},
+        )
+        connection.execute("commit")
+    except BaseException:
+        connection.execute("rollback")
+        raise
+
+
+def statements(script: str) -> Iterator[str]:
+    """Split a script into its statements."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _set_up(connection: sqlite3.Connection) -> None:
+    mode = connection.execute("pragma journal_mode = wal").fetchone()[0]
+    if mode != "wal":
+        message = f"SQLite cannot use a write-ahead log here (journal mode {mode}): put the file on a local disk"
+        raise StoreUnavailable(message)
+    # a file that cannot be written is told now, not at the first job
+    connection.execute("begin immediate")
+    connection.execute("rollback")

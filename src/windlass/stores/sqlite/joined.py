@@ -1,0 +1,132 @@
+"""Writes inside a caller's own transaction."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from windlass.core.clock import Clock
+from windlass.core.errors import InvalidValue, StoreUnavailable, WindlassError
+from windlass.core.job import Enqueued, PreparedJob
+from windlass.core.store import Borrowed, Settlement, SettleResult
+from windlass.core.topics import Topic
+from windlass.stores.sqlite.faults import translate
+from windlass.stores.sqlite.moves.enqueue import EnqueueCall, enqueue
+from windlass.stores.sqlite.moves.settle import SettleCall, settle
+from windlass.stores.sqlite.transaction import Transaction
+from windlass.stores.sqlite.writer import GIVE_UP_AFTER, WARN_AFTER
+
+logger = logging.getLogger("windlass.sqlite")
+
+T = TypeVar("T")
+_TRY_EVERY: Final = 0.02
+
+
+class SqliteJoined:
+    """Writes through a connection that the caller opened, and that the caller commits."""
+
+    def __init__(self, path: Path, borrowed: Borrowed, clock: Clock, ring: Callable[[set[Topic]], None]) -> None:
+        """Write to the store at `path`; `ring` is called with the news once the caller has committed."""
+        self._path = path
+        self._borrowed = borrowed
+        self._clock = clock
+        self._ring = ring
+
+    async def enqueue(self, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
+        """Put jobs in line when the caller's transaction commits."""
+        [result] = await self._write(lambda tx: enqueue(tx, [EnqueueCall(jobs)]))
+        if isinstance(result, WindlassError):
+            raise result
+        return result
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
+        """Write how claims ended when the caller's transaction commits."""
+        [result] = await self._write(lambda tx: settle(tx, [SettleCall(settlements)]))
+        return result
+
+    async def _write(self, write: Callable[[Transaction], T]) -> T:
+        """Write under a savepoint, so that an error leaves the caller's transaction as it was."""
+        began = self._clock.monotonic()
+        warned = False
+        while True:
+            try:
+                result, topics = await self._borrowed.run(lambda connection: self._run(connection, write))
+            except sqlite3.OperationalError as error:
+                waited = self._clock.monotonic() - began
+                self._check_wait(error, waited)
+                warned = warned or self._warn(waited)
+                await asyncio.sleep(_TRY_EVERY)
+            except sqlite3.Error as error:
+                raise translate(error, self._path) from error
+            else:
+                self._borrowed.after_commit(partial(self._ring, topics))
+                return result
+
+    def _warn(self, waited: float) -> bool:
+        if waited < WARN_AFTER:
+            return False
+        logger.warning(
+            "a write in a caller's transaction on %s waits since %.0f s: another connection holds SQLite's write lock",
+            self._path,
+            waited,
+        )
+        return True
+
+    def _check_wait(self, error: sqlite3.OperationalError, waited: float) -> None:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY_SNAPSHOT:
+            message = (
+                "this transaction began by reading and another connection has written since, so it can no longer "
+                "write: roll back, and begin with BEGIN IMMEDIATE"
+            )
+            raise StoreUnavailable(message, retryable=True) from error
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise translate(error, self._path) from error
+        if waited >= GIVE_UP_AFTER:
+            message = (
+                f"a write in your transaction on {self._path} waited {waited:.0f} s and was given up: another "
+                "connection holds SQLite's write lock, most likely a transaction that was left open"
+            )
+            raise StoreUnavailable(message, retryable=True) from error
+
+    def _run(self, connection: Any, write: Callable[[Transaction], T]) -> tuple[T, set[Topic]]:  # noqa: ANN401 - any DB-API connection
+        self._check_connection(connection)
+        _begin(connection)
+        tx = Transaction(connection, self._clock.now())
+        with closing(tx):
+            tx.execute("savepoint windlass_joined")
+            try:
+                result = write(tx)
+                tx.flush()
+            except BaseException:
+                tx.execute("rollback to windlass_joined")
+                raise
+            finally:
+                tx.execute("release windlass_joined")
+            return result, tx.topics
+
+    def _check_connection(self, connection: Any) -> None:  # noqa: ANN401 - any DB-API connection
+        """Refuse a connection to another file, and keep this one from checkpointing by itself."""
+        cursor = connection.cursor()
+        cursor.execute("pragma database_list")
+        files = {row[1]: row[2] for row in cursor.fetchall()}
+        if not files["main"] or not Path(files["main"]).samefile(self._path):
+            message = (
+                f"connection= is open on {files['main'] or 'a database in memory'!r}, and the store is {self._path}"
+            )
+            raise InvalidValue(message)
+        cursor.execute("pragma wal_autocheckpoint = 0")
+
+
+def _begin(connection: Any) -> None:  # noqa: ANN401 - any DB-API connection
+    """Begin a transaction where the library would have begun one by itself at the first write."""
+    if connection.in_transaction:
+        return
+    if connection.isolation_level is None:
+        message = "no transaction is open on connection=: execute BEGIN IMMEDIATE first, and commit it yourself"
+        raise InvalidValue(message)
+    cursor = connection.cursor()
+    cursor.execute("begin immediate")

@@ -1,0 +1,193 @@
+"""Enqueue: jobs into line, all of a call or none."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import msgspec
+
+from windlass.core.duration import later, to_micros
+from windlass.core.errors import UniqueConflict, WindlassError
+from windlass.core.ids import JobId
+from windlass.core.job import Enqueued, PreparedJob
+from windlass.core.states import State
+from windlass.stores.sqlite.moves import holds
+from windlass.stores.sqlite.moves.receipts import receipt, write_receipt
+from windlass.stores.sqlite.rows import Standing, headers_text, json_list
+from windlass.stores.sqlite.statements import sql
+from windlass.stores.sqlite.transaction import ENQUEUED, Transaction
+
+_PENDING = str(State.PENDING)
+_SCHEDULED = str(State.SCHEDULED)
+_STATE_AT = 9
+
+
+class EnqueueCall(NamedTuple):
+    """One caller's batch."""
+
+    jobs: Sequence[PreparedJob]
+    request_id: str | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing in it can be refused, so that it can share its statements with others."""
+        return self.request_id is None and not any(job.unique is not None or job.kv for job in self.jobs)
+
+
+def enqueue(tx: Transaction, calls: list[EnqueueCall]) -> list[list[Enqueued] | WindlassError]:
+    """Put the jobs of every call in line; a call that is refused is its error, and the others are not touched."""
+    if len(calls) == 1:
+        call = calls[0]
+        return [insert_plain(tx, call.jobs) if call.plain else _enqueue_alone(tx, call)]
+    shared = iter(insert_plain(tx, list(chain.from_iterable(call.jobs for call in calls if call.plain))))
+    return [[next(shared) for _ in call.jobs] if call.plain else _enqueue_alone(tx, call) for call in calls]
+
+
+def insert_plain(tx: Transaction, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
+    """Insert jobs without keys or kv; an id that is here already is left as it is."""
+    if not jobs:
+        return []
+    first = _reserve(tx, len(jobs))
+    rows = [_row(tx, seq, job) for seq, job in enumerate(jobs, first)]
+    tx.cursor.executemany(sql("enqueue"), rows)
+    if tx.cursor.rowcount == len(rows):
+        _count(tx, jobs, rows)
+        return [Enqueued(job.id, created=True) for job in jobs]
+    return _sort_out(tx, jobs, rows, first)
+
+
+def insert_any(tx: Transaction, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
+    """Insert jobs one by one, with their keys and kv; raises `UniqueConflict` in the middle."""
+    return [_insert(tx, job) for job in jobs]
+
+
+def write_kv(tx: Transaction, kv: Mapping[bytes, bytes | None] | None) -> None:
+    """Write a caller's values; None deletes."""
+    for key, value in (kv or {}).items():
+        if value is None:
+            tx.run("kv_delete", (key,))
+        else:
+            tx.run("kv_put", (key, value))
+
+
+def _enqueue_alone(tx: Transaction, call: EnqueueCall) -> list[Enqueued] | WindlassError:
+    if (reply := receipt(tx, call.request_id)) is not None:
+        return [Enqueued(JobId(job_id), created) for job_id, created in msgspec.json.decode(reply)]
+    mark = tx.mark()
+    try:
+        done = insert_any(tx, call.jobs)
+    except UniqueConflict as conflict:
+        tx.back_to(mark)
+        return conflict
+    finally:
+        tx.accept()
+    write_receipt(tx, call.request_id, done)
+    return done
+
+
+def _insert(tx: Transaction, job: PreparedJob) -> Enqueued:
+    if job.unique is None:
+        [done] = insert_plain(tx, [job])
+    else:
+        done = _insert_unique(tx, job)
+    if done.created:
+        write_kv(tx, job.kv)
+    return done
+
+
+def _insert_unique(tx: Transaction, job: PreparedJob) -> Enqueued:
+    hold = job.unique
+    assert hold is not None  # noqa: S101 - for the type checker: only keyed jobs come here
+    if tx.row("standing", (job.id,)) is not None:
+        return Enqueued(job.id, created=False)
+    found = holds.holder(tx, hold.name)
+    if found is None:
+        [done] = insert_plain(tx, [job])
+        holds.take(tx, job, hold)
+        return done
+    holds.check_conflict(hold, found)
+    if hold.on_conflict == "replace":
+        _replace(tx, job, found)
+    return Enqueued(found.job_id, created=False)
+
+
+def _replace(tx: Transaction, job: PreparedJob, found: holds.Holder) -> None:
+    hold = job.unique
+    assert hold is not None  # noqa: S101 - for the type checker: only keyed jobs come here
+    row = tx.row("standing", (found.job_id,))
+    standing = None if row is None else Standing(*row)
+    if standing is None or not standing.state.waiting:
+        raise UniqueConflict(hold.key, found.job_id, "cannot be replaced: it is held past the claim")
+    state, run_at = _when(tx, job)
+    tx.run(
+        "replace",
+        {"seq": standing.seq, "state": state, "run_at": run_at, "payload": job.payload, "codec": job.codec},
+    )
+    tx.run("take_hold", (hold.name, found.job_id, found.expires_at, hold.digest))
+    tx.moved(standing.queue, standing.state, State(state))
+    tx.ready(standing.queue)
+    write_kv(tx, job.kv)
+
+
+def _reserve(tx: Transaction, count: int) -> int:
+    last: int = tx.row("reserve_seqs", (count,))[0]
+    return last - count + 1
+
+
+def _when(tx: Transaction, job: PreparedJob) -> tuple[str, int]:
+    if job.delay is not None:
+        run_at = to_micros(later(tx.moment, job.delay))
+    elif job.run_at is not None:
+        run_at = to_micros(job.run_at)
+    else:
+        return _PENDING, tx.now
+    return (_SCHEDULED, run_at) if run_at > tx.now else (_PENDING, tx.now)
+
+
+def _row(tx: Transaction, seq: int, job: PreparedJob) -> tuple[object, ...]:
+    state, run_at = _when(tx, job)
+    hold = job.unique
+    return (
+        seq,
+        job.id,
+        job.queue,
+        job.kind,
+        job.payload,
+        job.codec,
+        headers_text(job.headers),
+        job.tenant,
+        job.priority,
+        state,
+        job.max_attempts,
+        tx.now,
+        run_at,
+        None if hold is None else hold.key,
+        job.parent_id,
+        job.schedule_id,
+        job.limit_key,
+        None if hold is None else hold.name,
+        None if hold is None else hold.until,
+    )
+
+
+def _count(tx: Transaction, jobs: Sequence[PreparedJob], rows: Sequence[tuple[object, ...]]) -> None:
+    counts: dict[tuple[str, str | None, str], int] = {}
+    for job, row in zip(jobs, rows, strict=True):
+        key = (job.queue, job.kind, str(row[_STATE_AT]))
+        counts[key] = counts.get(key, 0) + 1
+    for (queue, kind, state), count in counts.items():
+        tx.moved(queue, None, State(state), count)
+        tx.happened(queue, kind, ENQUEUED, count)
+        tx.ready(queue)
+
+
+def _sort_out(
+    tx: Transaction, jobs: Sequence[PreparedJob], rows: Sequence[tuple[object, ...]], first: int
+) -> list[Enqueued]:
+    """Tell the jobs that were inserted from those whose id was here already: only the first have our number."""
+    ids = json_list([job.id for job in jobs])
+    seqs: dict[str, int] = dict(tx.execute(sql("seqs_of"), (ids,)).fetchall())
+    created = [seqs[job.id] == seq for seq, job in enumerate(jobs, first)]
+    new = [(job, row) for job, row, made in zip(jobs, rows, created, strict=True) if made]
+    _count(tx, [job for job, _ in new], [row for _, row in new])
+    return [Enqueued(job.id, made) for job, made in zip(jobs, created, strict=True)]

@@ -1,0 +1,126 @@
+"""Settle: how claims ended, fenced by their tokens."""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple, assert_never
+
+import msgspec
+
+from windlass.core.duration import ZERO, later, to_micros
+from windlass.core.errors import UniqueConflict, WindlassError
+from windlass.core.failpoint import reach, removed
+from windlass.core.states import State
+from windlass.core.store import Settled, Settlement, SettleResult
+from windlass.core.topics import ENDS
+from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
+from windlass.stores.sqlite.moves import ends, holds
+from windlass.stores.sqlite.moves.ack import ack_many
+from windlass.stores.sqlite.moves.enqueue import insert_any, write_kv
+from windlass.stores.sqlite.moves.receipts import receipt, write_receipt
+from windlass.stores.sqlite.rows import Standing
+from windlass.stores.sqlite.transaction import CANCELLED, DEAD, RETRIED, SUCCEEDED, Transaction
+
+
+class SettleCall(NamedTuple):
+    """One caller's settlements."""
+
+    settlements: Sequence[Settlement]
+    request_id: str | None = None
+
+
+def settle(tx: Transaction, calls: list[SettleCall]) -> list[list[SettleResult]]:
+    """Settle what every call brings, each settlement as a step of its own."""
+    if all(call.request_id is None for call in calls):
+        results = iter(_settle_all(tx, list(chain.from_iterable(call.settlements for call in calls))))
+        return [[next(results) for _ in call.settlements] for call in calls]
+    return [_settle_once(tx, call) for call in calls]
+
+
+def _settle_once(tx: Transaction, call: SettleCall) -> list[SettleResult]:
+    if (reply := receipt(tx, call.request_id)) is not None:
+        return [Settled(value) for value in msgspec.json.decode(reply)]
+    results = _settle_all(tx, call.settlements)
+    if not any(isinstance(result, WindlassError) for result in results):
+        write_receipt(tx, call.request_id, results)
+    return results
+
+
+def _settle_all(tx: Transaction, settlements: Sequence[Settlement]) -> list[SettleResult]:
+    """Take plain successes together, which is nearly all there is, and the others one by one."""
+    results: list[SettleResult | None] = [None] * len(settlements)
+    if not removed("fence"):
+        ack_many(tx, settlements, results)
+    return [
+        _settle_one(tx, settlement) if result is None else result
+        for settlement, result in zip(settlements, results, strict=True)
+    ]
+
+
+def _settle_one(tx: Transaction, settlement: Settlement) -> SettleResult:
+    row = tx.row("standing", (settlement.job_id,))
+    if row is None:
+        return Settled.LOST
+    job = Standing(*row)
+    if (refusal := _fence(job, settlement)) is not None:
+        return refusal
+    if not settlement.then:
+        _write(tx, job, settlement)
+        return Settled.DONE
+    mark = tx.mark()
+    try:
+        _write(tx, job, settlement)
+    except UniqueConflict as conflict:
+        tx.back_to(mark)
+        return conflict
+    finally:
+        tx.accept()
+    return Settled.DONE
+
+
+def _fence(job: Standing, settlement: Settlement) -> Settled | None:
+    if job.state is State.RUNNING and (job.token == settlement.token or removed("fence")):
+        return None
+    if job.state is not State.RUNNING and job.token == settlement.token:
+        return Settled.REPEATED
+    return Settled.LOST
+
+
+def _write(tx: Transaction, job: Standing, settlement: Settlement) -> None:
+    _write_verdict(tx, job, settlement)
+    reach("sqlite.settle.before_then")
+    insert_any(tx, settlement.then)
+    write_kv(tx, settlement.kv)
+
+
+def _write_verdict(tx: Transaction, job: Standing, settlement: Settlement) -> None:
+    match settlement.verdict:
+        case ToSucceeded(result, codec):
+            ends.finish(tx, job, State.SUCCEEDED, keep=settlement.keep, result=result, codec=codec)
+            tx.happened(job.queue, job.kind, SUCCEEDED)
+        case ToDead(failure):
+            ends.write_delivery(tx, job, "failed", failure)
+            ends.finish(tx, job, State.DEAD, keep=settlement.keep, error=failure.summary)
+            tx.happened(job.queue, job.kind, DEAD)
+        case ToCancelled(reason):
+            ends.write_delivery(tx, job, "cancelled", ends.reason(reason))
+            ends.finish(tx, job, State.CANCELLED, keep=settlement.keep, error=reason)
+            tx.happened(job.queue, job.kind, CANCELLED)
+        case ToRetry(delay, failure):
+            ends.write_delivery(tx, job, "failed", failure)
+            run_at = to_micros(later(tx.moment, delay))
+            state = State.PENDING if delay == ZERO else State.SCHEDULED
+            ends.wait_again(tx, job, state, run_at, holds.after_attempt(job), error=failure.summary)
+            tx.happened(job.queue, job.kind, RETRIED)
+        case ToSnoozed(delay):
+            ends.write_delivery(tx, job, "snoozed")
+            run_at = to_micros(later(tx.moment, delay))
+            state = State.PENDING if delay == ZERO else State.SCHEDULED
+            ends.wait_again(tx, job, state, run_at, holds.after_attempt(job), attempt=job.attempt - 1)
+        case ToReleased(started):
+            ends.write_delivery(tx, job, "released")
+            kept = holds.after_attempt(job) if started else holds.after_release(tx, job)
+            ends.wait_again(tx, job, State.PENDING, job.run_at, kept, attempt=job.attempt - 1)
+        case _:
+            assert_never(settlement.verdict)
+    if settlement.verdict.__class__ in (ToSucceeded, ToDead, ToCancelled):
+        tx.topics.add(ENDS)

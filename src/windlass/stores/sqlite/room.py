@@ -1,0 +1,123 @@
+"""All that a process has open of one file."""
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from windlass.core.clock import Clock
+from windlass.core.errors import WindlassError
+from windlass.core.topics import Hub
+from windlass.stores.sqlite import looks
+from windlass.stores.sqlite.checkpoint import Checkpointer
+from windlass.stores.sqlite.database import Options, connect, open_database
+from windlass.stores.sqlite.faults import translate
+from windlass.stores.sqlite.reader import Reader
+from windlass.stores.sqlite.turns import Turns
+from windlass.stores.sqlite.wake import WakeFile
+from windlass.stores.sqlite.writer import Writer
+
+LOOK_EVERY: Final = 0.05
+"""How soon a commit that wrote no news is seen: one through a caller's own connection."""
+_abandoned: list["Room"] = []
+
+
+class Room:
+    """Connections, threads and files of one process; belongs to the event loop that opened it."""
+
+    def __init__(self, writer: Writer, reader: Reader, wake: WakeFile, hub: Hub) -> None:
+        """Begin to work; news is watched only once somebody listens."""
+        self.pid = os.getpid()
+        self.writer = writer
+        self.reader = reader
+        self.wake = wake
+        self._hub = hub
+        self._loop = asyncio.get_running_loop()
+        self._watching = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._version: int | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def watch_news(self) -> None:
+        """Let commits of other processes ring; called when somebody listens."""
+        if not self._watching:
+            self._watching = True
+            if self.wake.watch is not None:
+                self._loop.add_reader(self.wake.watch, self.wake.look)
+        if self._timer is None and self._task is None:
+            self._timer = self._loop.call_later(LOOK_EVERY, self._look)
+
+    def look_soon(self) -> None:
+        """Look for a commit that is only just being made."""
+        for delay in (0.001, 0.005, 0.02):
+            self._loop.call_later(delay, self._hub.ring_all)
+
+    async def close(self) -> None:
+        """Finish what was handed over and let go of everything."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._watching and self.wake.watch is not None:
+            self._loop.remove_reader(self.wake.watch)
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        # the reader first: the writer's close, under the turn, is then the last and moves the log into the database
+        await self.reader.close()
+        await self.writer.close()
+        self.wake.close()
+
+    def abandon(self) -> None:
+        """Leave everything as it is, in a forked child: closing would touch what is still the parent's."""
+        _abandoned.append(self)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._hub.silent:
+            return
+        if self.wake.watch is None:
+            self.wake.look()
+        self._task = self._loop.create_task(self._look_at_version())
+
+    async def _look_at_version(self) -> None:
+        version = self._version
+        with contextlib.suppress(WindlassError):
+            version = await self.reader.look(looks.data_version)
+        if self._version is not None and version != self._version:
+            self._hub.ring_all()
+        self._version = version
+        self._task = None
+        self._timer = self._loop.call_later(LOOK_EVERY, self._look)
+
+
+async def open_room(path: Path, options: Options, clock: Clock, hub: Hub) -> Room:
+    """Open the file and start its threads."""
+    loop = asyncio.get_running_loop()
+    try:
+        turns, connection, checkpoints, looking = await loop.run_in_executor(None, _open, path, options)
+    except (sqlite3.Error, OSError) as error:
+        raise translate(error, path) from error
+    wake = WakeFile(path, hub)
+    checkpointer = Checkpointer(checkpoints, path, clock)
+    writer = Writer(
+        path,
+        connection=connection,
+        turns=turns,
+        checkpointer=checkpointer,
+        wake=wake,
+        hub=hub,
+        clock=clock,
+    )
+    return Room(writer, Reader(path, looking), wake, hub)
+
+
+def _open(path: Path, options: Options) -> tuple[Turns, sqlite3.Connection, sqlite3.Connection, sqlite3.Connection]:
+    turns = Turns(path)
+    try:
+        connection = open_database(path, options, turns)
+    except BaseException:
+        turns.close()
+        raise
+    return turns, connection, connect(path, options), connect(path, options)

@@ -1,0 +1,237 @@
+"""Rows to records and back."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from windlass.core.duration import from_micros
+from windlass.core.ids import JobId
+from windlass.core.job import NO_HEADERS, Claim, Delivery, Failure, Job, LogLine, Progress, Token
+from windlass.core.names import HISTORY_KEPT
+from windlass.core.states import State
+from windlass.core.store import ServerRecord
+
+STATES: Final = {str(state): state for state in State}
+_server_decoder = msgspec.json.Decoder(ServerRecord)
+_headers_decoder = msgspec.json.Decoder(dict[str, str])
+
+
+class Standing(NamedTuple):
+    """What a move needs to know of a job; the columns of `standing.sql` and `expired.sql`."""
+
+    seq: int
+    id: JobId
+    queue: str
+    kind: str | None
+    state_name: str
+    attempt: int
+    max_attempts: int
+    delivery: int
+    run_at: int
+    claimed_at: int | None
+    worker: str | None
+    token: Token | None
+    unique_key: str | None
+    hold: str | None
+    hold_until: str | None
+    log_lines: int
+
+    @property
+    def state(self) -> State:
+        """Where the job stands."""
+        return STATES[self.state_name]
+
+
+class ClaimedRow(NamedTuple):
+    """The columns that `claim.sql` and `claim_these.sql` return."""
+
+    seq: int
+    id: JobId
+    queue: str
+    kind: str | None
+    payload: bytes
+    codec: str
+    headers: str | None
+    tenant: str | None
+    priority: int
+    attempt: int
+    max_attempts: int
+    delivery: int
+    created_at: int
+    run_at: int
+    last_error: str | None
+    cancel_requested: int
+    unique_key: str | None
+    parent_id: JobId | None
+    schedule_id: str | None
+    limit_key: str | None
+    token: Token
+    hold_until: str | None
+    hold: str | None
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Where the job stood in its queue."""
+        return self.priority, self.run_at, self.seq
+
+    @property
+    def frees_key(self) -> bool:
+        """Whether this claim is the one that frees its unique key."""
+        return self.hold_until == "claimed" and self.unique_key is not None
+
+
+class JobRow(NamedTuple):
+    """The columns that `get.sql`, `jobs.sql` and `dead_jobs.sql` select."""
+
+    seq: int
+    id: JobId
+    queue: str
+    kind: str | None
+    payload: bytes
+    codec: str
+    headers: str | None
+    tenant: str | None
+    priority: int
+    state: str
+    attempt: int
+    max_attempts: int
+    delivery: int
+    created_at: int
+    run_at: int
+    claimed_at: int | None
+    lease_expires_at: int | None
+    finished_at: int | None
+    worker: str | None
+    last_error: str | None
+    result: bytes | None
+    result_codec: str | None
+    progress: str | None
+    cancel_requested: int
+    unique_key: str | None
+    parent_id: JobId | None
+    schedule_id: str | None
+    limit_key: str | None
+    log_lines: int
+
+
+def claim_of(row: ClaimedRow, claimed_at: datetime, lease_expires_at: datetime, worker: str | None) -> Claim:
+    """Return the claim that a row proves; by position, since this is done for every job."""
+    created_at = from_micros(row.created_at)
+    job = Job(
+        row.seq,
+        row.id,
+        row.queue,
+        row.kind,
+        row.payload,
+        row.codec,
+        headers_of(row.headers),
+        row.tenant,
+        row.priority,
+        State.RUNNING,
+        row.attempt,
+        row.max_attempts,
+        row.delivery,
+        created_at,
+        created_at if row.run_at == row.created_at else from_micros(row.run_at),
+        claimed_at,
+        lease_expires_at,
+        None,
+        worker,
+        row.last_error,
+        None,
+        None,
+        None,
+        bool(row.cancel_requested),
+        None if row.hold_until == "claimed" else row.unique_key,
+        row.parent_id,
+        row.schedule_id,
+        row.limit_key,
+    )
+    return Claim(job, row.token)
+
+
+def job_of(row: JobRow) -> Job:
+    """Return the job of a row, without history and log."""
+    return Job(
+        seq=row.seq,
+        id=row.id,
+        queue=row.queue,
+        kind=row.kind,
+        payload=row.payload,
+        codec=row.codec,
+        headers=headers_of(row.headers),
+        tenant=row.tenant,
+        priority=row.priority,
+        state=STATES[row.state],
+        attempt=row.attempt,
+        max_attempts=row.max_attempts,
+        delivery=row.delivery,
+        created_at=from_micros(row.created_at),
+        run_at=from_micros(row.run_at),
+        claimed_at=moment(row.claimed_at),
+        lease_expires_at=moment(row.lease_expires_at),
+        finished_at=moment(row.finished_at),
+        worker=row.worker,
+        last_error=row.last_error,
+        result=row.result,
+        result_codec=row.result_codec,
+        progress=None if row.progress is None else Progress(*msgspec.json.decode(row.progress)),
+        cancel_requested=bool(row.cancel_requested),
+        unique_key=row.unique_key,
+        parent_id=row.parent_id,
+        schedule_id=row.schedule_id,
+        limit_key=row.limit_key,
+    )
+
+
+def history_of(job: Job, ended: list[tuple[Any, ...]]) -> tuple[Delivery, ...]:
+    """Return the deliveries of `job`: those that `deliveries.sql` kept and the one that the job itself tells of."""
+    history = [delivery_of(row) for row in ended]
+    known = {delivery.delivery for delivery in history}
+    if job.claimed_at is not None and job.delivery not in known and job.state in (State.RUNNING, State.SUCCEEDED):
+        outcome = None if job.state is State.RUNNING else "succeeded"
+        history.append(Delivery(job.delivery, job.attempt, job.claimed_at, job.finished_at, job.worker, outcome))
+    return tuple(history[-HISTORY_KEPT:])
+
+
+def delivery_of(row: tuple[Any, ...]) -> Delivery:
+    """Return a delivery of a row of `deliveries.sql`."""
+    failure = None if row[6] is None else Failure(row[6], row[7], row[8])
+    return Delivery(row[0], row[1], from_micros(row[2]), from_micros(row[3]), row[4], row[5], failure)
+
+
+def log_line_of(row: tuple[Any, ...]) -> LogLine:
+    """Return a line of a row of `log.sql`."""
+    return LogLine(from_micros(row[0]), row[1], row[2], row[3])
+
+
+def moment(micros: int | None) -> datetime | None:
+    """Return the point in time, or None."""
+    return None if micros is None else from_micros(micros)
+
+
+def headers_of(text: str | None) -> Mapping[str, str]:
+    """Return the headers that `headers_text` was given."""
+    return NO_HEADERS if text is None else _headers_decoder.decode(text)
+
+
+def headers_text(headers: Mapping[str, str]) -> str | None:
+    """Return headers as they are kept; none are kept as null."""
+    return msgspec.json.encode(dict(headers)).decode() if headers else None
+
+
+def json_list(values: list[Any]) -> str:
+    """Return a JSON array, for `json_each`."""
+    return msgspec.json.encode(values).decode()
+
+
+def server_text(server: ServerRecord) -> str:
+    """Return a server as it is kept."""
+    return msgspec.json.encode(server).decode()
+
+
+def server_of(text: str) -> ServerRecord:
+    """Return the server that `server_text` was given."""
+    return _server_decoder.decode(text)

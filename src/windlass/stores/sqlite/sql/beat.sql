@@ -1,0 +1,2 @@
+insert into windlass_server (id, seen_at, record) values (?, ?, ?)
+on conflict (id) do update set seen_at = excluded.seen_at, record = excluded.record

@@ -1,0 +1,1 @@
+update windlass_job set state = 'cancelled', finished_at = :now where seq = :seq

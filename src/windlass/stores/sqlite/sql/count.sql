@@ -1,0 +1,18 @@
+insert into windlass_queue (
+    name, scheduled, pending, running, succeeded, dead, cancelled, enqueued_total, succeeded_total, dead_total,
+    cancelled_total, retried_total, rescued_total
+)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+on conflict (name) do update set
+    scheduled = scheduled + excluded.scheduled,
+    pending = pending + excluded.pending,
+    running = running + excluded.running,
+    succeeded = succeeded + excluded.succeeded,
+    dead = dead + excluded.dead,
+    cancelled = cancelled + excluded.cancelled,
+    enqueued_total = enqueued_total + excluded.enqueued_total,
+    succeeded_total = succeeded_total + excluded.succeeded_total,
+    dead_total = dead_total + excluded.dead_total,
+    cancelled_total = cancelled_total + excluded.cancelled_total,
+    retried_total = retried_total + excluded.retried_total,
+    rescued_total = rescued_total + excluded.rescued_total

@@ -1,0 +1,7 @@
+-- the values stand in the order of the columns
+insert into windlass_job (
+    seq, id, queue, kind, payload, codec, headers, tenant, priority, state, max_attempts, created_at, run_at,
+    unique_key, parent_id, schedule_id, limit_key, hold, hold_until
+)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+on conflict (id) do nothing

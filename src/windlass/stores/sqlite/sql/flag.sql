@@ -1,0 +1,1 @@
+update windlass_job set cancel_requested = 1 where seq = ?

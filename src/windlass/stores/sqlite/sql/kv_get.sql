@@ -1,0 +1,1 @@
+select value from windlass_kv where key = ?

@@ -1,0 +1,2 @@
+insert into windlass_queue (name, paused) values (?, ?)
+on conflict (name) do update set paused = excluded.paused

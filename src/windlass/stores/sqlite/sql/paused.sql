@@ -1,0 +1,1 @@
+select paused from windlass_queue where name = ?

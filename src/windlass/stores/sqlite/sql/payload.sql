@@ -1,0 +1,1 @@
+select payload from windlass_job where seq = ?

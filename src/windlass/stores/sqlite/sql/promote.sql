@@ -1,0 +1,9 @@
+-- the earliest first, and not all at once: a flood of due jobs must not hold the write lock for long
+update windlass_job
+set state = 'pending'
+where seq in (
+    select seq from windlass_job indexed by windlass_due
+    where state = 'scheduled' and queue = ? and run_at <= ?
+    order by run_at, seq
+    limit ?
+)

@@ -1,0 +1,1 @@
+select reply from windlass_receipt where request_id = ?

@@ -1,0 +1,1 @@
+update windlass_meta set value = value + ? where name = 'seq' returning value

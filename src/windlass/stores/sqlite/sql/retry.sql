@@ -1,0 +1,13 @@
+-- the token stays: a settlement that is repeated with it had settled this job, also in its former life
+update windlass_job
+set state = 'pending',
+    run_at = :now,
+    attempt = 0,
+    last_error = null,
+    finished_at = null,
+    claimed_at = null,
+    worker = null,
+    result = null,
+    result_codec = null,
+    cancel_requested = 0
+where seq = :seq

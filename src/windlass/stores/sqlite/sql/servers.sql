@@ -1,0 +1,1 @@
+select seen_at, record from windlass_server order by id

@@ -1,0 +1,1 @@
+delete from windlass_lock where expires_at <= ?

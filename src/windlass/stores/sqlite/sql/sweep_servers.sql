@@ -1,0 +1,1 @@
+delete from windlass_server where seen_at < ?

@@ -1,0 +1,2 @@
+delete from windlass_lock where name = ? and holder = ?
+returning expires_at

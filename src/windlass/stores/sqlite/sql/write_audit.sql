@@ -1,0 +1,1 @@
+insert into windlass_audit (at, actor, action, target, detail) values (?, ?, ?, ?, ?)

@@ -1,0 +1,3 @@
+insert into windlass_delivery (seq, delivery, attempt, started_at, ended_at, worker, outcome, message, type, traceback)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+on conflict (seq, delivery) do nothing

@@ -1,0 +1,1 @@
+insert into windlass_log (seq, line, at, level, text, delivery) values (?, ?, ?, ?, ?, ?)

@@ -1,0 +1,1 @@
+insert into windlass_receipt (request_id, at, reply) values (?, ?, ?)

@@ -1,0 +1,278 @@
+"""The SQLite store: writes go to one thread, looks to another, news through a small file."""
+
+import logging
+import os
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, Literal, TypeVar
+
+from windlass.core.clock import Clock, Rng
+from windlass.core.errors import ClientClosed
+from windlass.core.filters import JobFilter
+from windlass.core.ids import JobId
+from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.retention import Retention
+from windlass.core.stats import MinuteCounts, QueueStats
+from windlass.core.store import (
+    AuditEntry,
+    Borrowed,
+    CancelOutcome,
+    Changed,
+    ClaimRequest,
+    Features,
+    Finding,
+    Glance,
+    Joined,
+    KvWrite,
+    Renewed,
+    Rescued,
+    RescueRequest,
+    ServerRecord,
+    Settlement,
+    SettleResult,
+)
+from windlass.core.topics import Hub, Topic
+from windlass.stores.sqlite import looks
+from windlass.stores.sqlite.check import check
+from windlass.stores.sqlite.database import Options
+from windlass.stores.sqlite.joined import SqliteJoined
+from windlass.stores.sqlite.moves import claim, enqueue, hold_claims, keep, operate, promote, prune, rescue, settle
+from windlass.stores.sqlite.room import Room, open_room
+from windlass.stores.sqlite.writer import Move
+
+logger = logging.getLogger("windlass.sqlite")
+
+A = TypeVar("A")
+R = TypeVar("R")
+T = TypeVar("T")
+
+FEATURES: Final = Features(
+    transactional=True,
+    wakes_waiters=True,
+    between_processes=True,
+    survives_process=True,
+    replies_can_be_lost=False,
+)
+
+# settlements first and claims last, so that a claim sees what the same commit brought
+SETTLE: Final = Move(0, settle.settle)
+ENQUEUE: Final = Move(1, enqueue.enqueue)
+RENEW: Final = Move(2, hold_claims.renew)
+NOTE: Final = Move(3, hold_claims.note)
+CANCEL: Final = Move(4, operate.cancel)
+RETRY: Final = Move(5, operate.retry)
+DELETE: Final = Move(6, operate.delete)
+RESCHEDULE: Final = Move(7, operate.reschedule)
+PAUSE: Final = Move(8, operate.set_paused)
+RESCUE: Final = Move(9, rescue.rescue)
+PROMOTE: Final = Move(10, promote.promote)
+PRUNE: Final = Move(11, prune.prune)
+KV: Final = Move(12, keep.kv_write)
+LOCK: Final = Move(13, keep.lock)
+UNLOCK: Final = Move(14, keep.unlock)
+BEAT: Final = Move(15, keep.beat)
+LEAVE: Final = Move(16, keep.leave)
+AUDIT: Final = Move(17, keep.write_audit)
+CLAIM: Final = Move(18, claim.claim)
+
+
+class SqliteStore:
+    """Jobs in one file; see `core.store.Store` for what each method promises.
+
+    Belongs to the event loop that opened it. After a fork the child opens the file anew at its first call.
+    """
+
+    features = FEATURES
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Clock,
+        rng: Rng,  # noqa: ARG002 - tokens are made by SQLite itself, in the statement that claims
+        synchronous: Literal["full", "normal"] = "full",
+        create: bool = True,
+        migrate: bool = False,
+    ) -> None:
+        """Keep jobs at `path`; nothing is opened yet."""
+        self._path = path
+        self._options = Options(synchronous, create, migrate)
+        self._clock = clock
+        self._hub = Hub()
+        self._room: Room | None = None
+        self._closed = False
+
+    async def open(self) -> None:
+        """Open the file, and make it when there is none."""
+        if self._room is None:
+            self._room = await open_room(self._path, self._options, self._clock, self._hub)
+
+    async def close(self) -> None:
+        """Finish what was handed over and let go of the file."""
+        self._closed = True
+        room, self._room = self._room, None
+        if room is not None and room.pid == os.getpid():
+            await room.close()
+
+    def listen(self, topics: Collection[Topic], ring: Callable[[], None]) -> Callable[[], None]:
+        """Ring on news from this process and from others."""
+        if self._room is not None:
+            self._room.watch_news()
+        return self._hub.listen(topics, ring)
+
+    def join(self, borrowed: Borrowed) -> Joined:
+        """Work inside a caller's own transaction."""
+        return SqliteJoined(self._path, borrowed, self._clock, self._tell)
+
+    async def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> list[Enqueued]:
+        """Put jobs in line, all or none."""
+        return await self._write(ENQUEUE, enqueue.EnqueueCall(jobs, request_id))
+
+    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+        """Give ready jobs to the caller."""
+        return await self._write(CLAIM, claim.ClaimCall(request, request_id))
+
+    async def settle(self, settlements: Sequence[Settlement], *, request_id: str | None = None) -> list[SettleResult]:
+        """Write how claims ended."""
+        return await self._write(SETTLE, settle.SettleCall(settlements, request_id))
+
+    async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
+        """Let claims hold for longer."""
+        return await self._write(RENEW, hold_claims.RenewCall(claims, lease))
+
+    async def note(self, notes: Sequence[Note]) -> list[bool]:
+        """Write progress and log lines."""
+        return await self._write(NOTE, notes)
+
+    async def cancel(self, ids: Sequence[JobId], retention: Retention) -> list[CancelOutcome]:
+        """End waiting jobs, flag running ones."""
+        return await self._write(CANCEL, operate.CancelCall(ids, retention))
+
+    async def retry(self, ids: Sequence[JobId]) -> list[Changed]:
+        """Give finished jobs a new life."""
+        return await self._write(RETRY, ids)
+
+    async def delete(self, ids: Sequence[JobId]) -> list[Changed]:
+        """Delete finished jobs."""
+        return await self._write(DELETE, ids)
+
+    async def reschedule(self, ids: Sequence[JobId], run_at: datetime | None) -> list[Changed]:
+        """Give waiting jobs another time."""
+        return await self._write(RESCHEDULE, operate.RescheduleCall(ids, run_at))
+
+    async def set_paused(self, queue: str, *, paused: bool) -> None:
+        """Stop or start giving claims from a queue."""
+        await self._write(PAUSE, operate.PauseCall(queue, paused))
+
+    async def rescue(self, request: RescueRequest, retention: Retention) -> list[Rescued]:
+        """Take back claims."""
+        return await self._write(RESCUE, rescue.RescueCall(request, retention))
+
+    async def promote(self, *, limit: int) -> int:
+        """Make due jobs pending."""
+        return await self._write(PROMOTE, limit)
+
+    async def prune(self, retention: Retention, *, limit: int) -> int:
+        """Delete records past their retention."""
+        return await self._write(PRUNE, prune.PruneCall(retention, limit))
+
+    async def kv_write(self, write: KvWrite) -> bool:
+        """Write one of the caller's own values."""
+        return await self._write(KV, write)
+
+    async def lock(self, name: str, holder: str, ttl: timedelta) -> bool:
+        """Take or renew a lock."""
+        return await self._write(LOCK, keep.LockCall(name, holder, ttl))
+
+    async def unlock(self, name: str, holder: str) -> bool:
+        """Let go of a lock."""
+        return await self._write(UNLOCK, (name, holder))
+
+    async def beat(self, server: ServerRecord) -> None:
+        """Write that a server is live."""
+        await self._write(BEAT, server)
+
+    async def leave(self, server_id: str) -> None:
+        """Take a server out."""
+        await self._write(LEAVE, server_id)
+
+    async def write_audit(self, entries: Sequence[AuditEntry]) -> None:
+        """Keep what people did."""
+        await self._write(AUDIT, entries)
+
+    async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
+        """Return jobs with history and log."""
+        return await self._look(looks.get, ids)
+
+    async def glance(self, ids: Collection[JobId]) -> dict[JobId, Glance]:
+        """Return where jobs stand."""
+        return await self._look(looks.glance, ids)
+
+    async def jobs(self, chosen: JobFilter, *, after: int | None, limit: int) -> list[Job]:
+        """Return a page of jobs."""
+        return await self._look(looks.jobs, chosen, after, limit)
+
+    async def stats(self, queue: str | None = None) -> list[QueueStats]:
+        """Count by state."""
+        return await self._look(looks.stats, queue)
+
+    async def next_due(self, queues: Sequence[str]) -> datetime | None:
+        """Return when the next scheduled job comes due."""
+        return await self._look(looks.next_due, queues)
+
+    async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
+        """Return the counts of each minute."""
+        return await self._look(looks.minutes, since, until)
+
+    async def servers(self) -> list[ServerRecord]:
+        """Return every server."""
+        return await self._look(looks.servers)
+
+    async def audit(self, *, limit: int) -> list[AuditEntry]:
+        """Return what people did."""
+        return await self._look(looks.audit, limit)
+
+    async def stranded(self, *, dead_after: timedelta) -> int:
+        """Count leases that nobody will rescue."""
+        return await self._look(looks.stranded, self._clock.now(), dead_after)
+
+    async def kv_get(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the caller's own values."""
+        return await self._look(looks.kv_get, keys)
+
+    async def kv_scan(self, prefix: bytes, *, after: bytes | None, limit: int) -> list[tuple[bytes, bytes]]:
+        """Return the caller's own values by prefix."""
+        return await self._look(looks.kv_scan, prefix, after, limit)
+
+    async def check(self) -> list[Finding]:
+        """Look over the file."""
+        return await self._look(check, self._path, self._options)
+
+    async def _write(self, move: Move[A, R], argument: A) -> R:
+        room = self._room
+        if room is None or room.pid != os.getpid():
+            room = await self._reopen()
+        return await room.writer.submit(move, argument)
+
+    async def _look(self, look: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401 - passed on as they are
+        room = self._room
+        if room is None or room.pid != os.getpid():
+            room = await self._reopen()
+        return await room.reader.look(lambda cursor: look(cursor, *arguments))
+
+    async def _reopen(self) -> Room:
+        """Open the file in a forked process: threads, locks and connections of the parent are of no use here."""
+        if self._closed or self._room is None:
+            raise ClientClosed
+        self._room.abandon()
+        self._room = await open_room(self._path, self._options, self._clock, self._hub)
+        return self._room
+
+    def _tell(self, topics: set[Topic]) -> None:
+        """Spread the news of a caller's own commit."""
+        room = self._room
+        if room is not None and topics:
+            room.wake.bump(topics)
+            self._hub.ring(topics)
+            room.look_soon()

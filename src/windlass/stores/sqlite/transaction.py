@@ -1,0 +1,127 @@
+"""One write transaction under way: its moment, its counts, its news."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from windlass.core.duration import to_micros
+from windlass.core.states import State
+from windlass.core.stats import Totals
+from windlass.core.topics import Topic, queue_topic
+from windlass.stores.sqlite.statements import sql
+
+COLUMN: Final = {
+    State.SCHEDULED: 0,
+    State.PENDING: 1,
+    State.RUNNING: 2,
+    State.SUCCEEDED: 3,
+    State.DEAD: 4,
+    State.CANCELLED: 5,
+}
+_TOTALS_AT: Final = len(COLUMN)
+_WIDTH: Final = _TOTALS_AT + len(Totals._fields)
+_MINUTE: Final = 60_000_000
+ENQUEUED, SUCCEEDED, DEAD, CANCELLED, RETRIED, RESCUED = range(len(Totals._fields))
+
+
+class Mark(NamedTuple):
+    """The counts and news at one moment, to go back to."""
+
+    counts: dict[str, list[int]]
+    minutes: dict[tuple[str, str], list[int]]
+    topics: set[Topic]
+
+
+class Transaction:
+    """Writes on one connection, inside one transaction that somebody else begins and commits.
+
+    Counts are gathered here and written once, by `flush`, however many jobs moved.
+    """
+
+    __slots__ = ("_counts", "_minutes", "cursor", "execute", "moment", "now", "topics")
+
+    def __init__(self, connection: sqlite3.Connection, moment: datetime) -> None:
+        """Write through `connection` at the time `moment`."""
+        cursor = connection.cursor()
+        cursor.row_factory = None
+        self.cursor = cursor
+        self.execute = cursor.execute
+        self.moment = moment
+        self.now = to_micros(moment)
+        self.topics: set[Topic] = set()
+        self._counts: dict[str, list[int]] = {}
+        self._minutes: dict[tuple[str, str], list[int]] = {}
+
+    def row(self, name: str, parameters: Sequence[object] | dict[str, object]) -> Any:  # noqa: ANN401 - a row's types are its statement's
+        """Run a statement and return its first row, or None; a RETURNING statement is run to its end."""
+        rows = self.execute(sql(name), parameters).fetchall()
+        return rows[0] if rows else None
+
+    def run(self, name: str, parameters: Sequence[object] | dict[str, object]) -> int:
+        """Run a statement and return how many rows it changed."""
+        return self.execute(sql(name), parameters).rowcount
+
+    def moved(self, queue: str, old: State | None, new: State | None, count: int = 1) -> None:
+        """Count `count` jobs of `queue` from `old` (None: they are new) to `new` (None: they are gone)."""
+        counts = self._counts_of(queue)
+        if old is not None:
+            counts[COLUMN[old]] -= count
+        if new is not None:
+            counts[COLUMN[new]] += count
+
+    def happened(self, queue: str, kind: str | None, what: int, count: int = 1) -> None:
+        """Add to the totals of `queue` and of this minute."""
+        self._counts_of(queue)[_TOTALS_AT + what] += count
+        key = (queue, kind or "")
+        minute = self._minutes.get(key)
+        if minute is None:
+            minute = self._minutes[key] = [0] * len(Totals._fields)
+        minute[what] += count
+
+    def ready(self, queue: str) -> None:
+        """Let waiters on `queue` look again once this is committed."""
+        self.topics.add(queue_topic(queue))
+
+    def news(self, topics: Iterable[Topic]) -> None:
+        """Let whoever listens to `topics` look again once this is committed."""
+        self.topics.update(topics)
+
+    def mark(self) -> Mark:
+        """Set a savepoint that `back_to` returns to."""
+        self.execute("savepoint windlass_mark")
+        return Mark(
+            {queue: counts.copy() for queue, counts in self._counts.items()},
+            {key: counts.copy() for key, counts in self._minutes.items()},
+            self.topics.copy(),
+        )
+
+    def back_to(self, mark: Mark) -> None:
+        """Undo all since `mark`."""
+        self.execute("rollback to windlass_mark")
+        self._counts, self._minutes, self.topics = mark
+
+    def accept(self) -> None:
+        """Keep all since the last mark."""
+        self.execute("release windlass_mark")
+
+    def flush(self) -> None:
+        """Write the counts; the last step before the commit."""
+        if self._counts:
+            self.cursor.executemany(sql("count"), [(queue, *counts) for queue, counts in self._counts.items()])
+            self._counts.clear()
+        if self._minutes:
+            minute = self.now - self.now % _MINUTE
+            rows = [(minute, queue, kind, *counts) for (queue, kind), counts in self._minutes.items()]
+            self.cursor.executemany(sql("count_minute"), rows)
+            self._minutes.clear()
+
+    def close(self) -> None:
+        """Let go of the connection: an error that somebody keeps must not keep it open."""
+        self.cursor.close()
+
+    def _counts_of(self, queue: str) -> list[int]:
+        counts = self._counts.get(queue)
+        if counts is None:
+            counts = self._counts[queue] = [0] * _WIDTH
+        return counts

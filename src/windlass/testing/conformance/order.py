@@ -1,0 +1,146 @@
+"""Within a queue by priority, then by run time, then by the order of enqueue."""
+
+from datetime import timedelta
+
+from windlass.client import Client
+from windlass.core.job import PRIORITY_HIGH, PRIORITY_LOW, PRIORITY_NORMAL, NewJob
+from windlass.core.store import Store
+from windlass.testing.clock import FakeClock
+from windlass.testing.conformance.fixtures import OpenClient
+from windlass.testing.conformance.given import AT_ONCE, SECOND, a_job, claimed, released, wanting
+
+
+async def _payloads(client: Client, count: int) -> list[bytes]:
+    return [(await claimed(client, "email")).job.payload for _ in range(count)]
+
+
+async def test_first_in_is_first_out(client: Client) -> None:
+    """C8."""
+    for payload in (b"1", b"2", b"3"):
+        await client.enqueue("email", payload)
+
+    assert await _payloads(client, 3) == [b"1", b"2", b"3"]
+
+
+async def test_a_lower_number_is_more_urgent(client: Client) -> None:
+    """C9."""
+    for priority in (PRIORITY_LOW, PRIORITY_NORMAL, PRIORITY_HIGH):
+        await client.enqueue("email", str(priority).encode(), priority=priority)
+
+    assert await _payloads(client, 3) == [b"100", b"1000", b"10000"]
+
+
+async def test_jobs_of_one_priority_are_first_in_first_out(client: Client) -> None:
+    """C10."""
+    for payload in (b"1", b"2"):
+        await client.enqueue("email", payload, priority=PRIORITY_HIGH)
+
+    assert await _payloads(client, 2) == [b"1", b"2"]
+
+
+async def test_a_retried_job_keeps_its_priority(open_client: OpenClient) -> None:
+    """C11, C59."""
+    client = await open_client(AT_ONCE)
+    high = await client.enqueue("email", b"", priority=PRIORITY_HIGH)
+    await client.enqueue("email", b"")
+    claim = await claimed(client, "email")
+
+    await client.nack(claim, "boom")
+
+    again = await claimed(client, "email")
+    assert (again.job.id, again.job.priority) == (high.id, PRIORITY_HIGH)
+
+
+async def test_a_record_carries_its_priority(client: Client) -> None:
+    """C12."""
+    await client.enqueue("email", b"", priority=42)
+
+    assert (await claimed(client, "email")).job.priority == 42
+
+
+async def test_an_earlier_run_time_goes_first_whenever_it_was_enqueued(client: Client, clock: FakeClock) -> None:
+    await client.enqueue("email", b"later", delay=2)
+    await client.enqueue("email", b"sooner", delay=1)
+    clock.advance(3)
+    await client.enqueue("email", b"now")
+
+    assert await _payloads(client, 3) == [b"sooner", b"later", b"now"]
+
+
+async def test_a_run_time_in_the_past_counts_as_now(client: Client, clock: FakeClock) -> None:
+    await client.enqueue("email", b"first")
+    await client.enqueue("email", b"second", run_at=clock.now() - timedelta(days=1))
+
+    assert await _payloads(client, 2) == [b"first", b"second"]
+
+
+async def test_the_id_has_no_part_in_the_order(client: Client) -> None:
+    for first in ("f", "0", "8"):
+        await client.enqueue("email", first.encode(), id=f"{first}0000000-0000-7000-8000-000000000000")
+
+    assert await _payloads(client, 3) == [b"f", b"0", b"8"]
+
+
+async def test_a_released_job_keeps_its_place(client: Client, clock: FakeClock) -> None:
+    for payload in (b"1", b"2"):
+        await client.enqueue("email", payload)
+    claim = await claimed(client, "email")
+    clock.advance(SECOND)
+
+    await client.release(claim)
+
+    assert await _payloads(client, 2) == [b"1", b"2"]
+
+
+async def test_jobs_that_are_released_together_keep_their_places(store: Store) -> None:
+    jobs = [a_job() for _ in range(5)]
+    await store.enqueue(jobs)
+    claims = await store.claim(wanting(limit=3))
+
+    await store.settle([released(claim) for claim in reversed(claims)])
+
+    assert [claim.job.id for claim in await store.claim(wanting(limit=5))] == [job.id for job in jobs]
+
+
+async def test_a_retried_job_goes_to_the_end(open_client: OpenClient, clock: FakeClock) -> None:
+    client = await open_client(AT_ONCE)
+    for payload in (b"1", b"2"):
+        await client.enqueue("email", payload)
+    claim = await claimed(client, "email")
+    clock.advance(SECOND)
+
+    await client.nack(claim, "boom")
+
+    assert await _payloads(client, 2) == [b"2", b"1"]
+
+
+async def test_a_snoozed_and_a_rescued_job_go_to_the_end(client: Client, clock: FakeClock) -> None:
+    for payload in (b"1", b"2", b"3"):
+        await client.enqueue("email", payload)
+    snoozed, _ = await claimed(client, "email"), await claimed(client, "email", lease=0)
+    clock.advance(SECOND)
+
+    await client.rescue()
+    clock.advance(SECOND)
+    await client.snooze(snoozed, 0)
+
+    assert await _payloads(client, 3) == [b"3", b"2", b"1"]
+
+
+async def test_a_retry_by_an_operator_goes_to_the_end(client: Client, clock: FakeClock) -> None:
+    dead = await client.enqueue("email", b"dead")
+    await client.dead_letter(await claimed(client, "email"), "no")
+    await client.enqueue("email", b"waiting")
+    clock.advance(SECOND)
+
+    await client.retry(dead.id)
+
+    assert await _payloads(client, 2) == [b"waiting", b"dead"]
+
+
+async def test_jobs_of_a_batch_keep_their_order_among_others(client: Client) -> None:
+    await client.enqueue("email", b"a")
+    await client.enqueue_many([NewJob("email", b"b"), NewJob("email", b"c", priority=1), NewJob("email", b"d")])
+    await client.enqueue("email", b"e")
+
+    assert await _payloads(client, 5) == [b"c", b"a", b"b", b"d", b"e"]

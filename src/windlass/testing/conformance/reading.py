@@ -1,0 +1,198 @@
+"""Looking jobs up: by id, by filter, page by page."""
+
+from datetime import timedelta
+
+import pytest
+
+from windlass.client import Client
+from windlass.core.errors import InvalidValue, JobNotFound
+from windlass.core.filters import JobFilter
+from windlass.core.ids import JobId
+from windlass.core.job import NewJob
+from windlass.core.settings import QueueSettings
+from windlass.core.states import State
+from windlass.core.store import Store
+from windlass.testing.clock import FakeClock
+from windlass.testing.conformance.fixtures import OpenClient
+from windlass.testing.conformance.given import SECOND, UNKNOWN, a_job, claimed, found
+
+
+async def test_a_lookup_follows_a_job_through_its_life(open_client: OpenClient) -> None:
+    """C27."""
+    client = await open_client(QueueSettings(keep_succeeded=60))
+    done = await client.enqueue("email", b"")
+    states = [(await found(client, done.id)).state]
+    claim = await claimed(client, "email")
+    states.append((await found(client, done.id)).state)
+    await client.ack(claim)
+    states.append((await found(client, done.id)).state)
+
+    assert states == [State.PENDING, State.RUNNING, State.SUCCEEDED]
+
+
+async def test_an_unknown_id_gives_nothing(client: Client) -> None:
+    """C28."""
+    assert await client.get(UNKNOWN) is None
+
+
+async def test_a_lookup_shows_that_a_job_is_dead(open_client: OpenClient) -> None:
+    """C30."""
+    client = await open_client(QueueSettings(max_attempts=1))
+    done = await client.enqueue("email", b"")
+
+    await client.nack(await claimed(client, "email"), "boom")
+
+    assert (await found(client, done.id)).state is State.DEAD
+
+
+async def test_jobs_are_read_in_the_order_of_the_ids(store: Store) -> None:
+    jobs = [a_job(), a_job()]
+    await store.enqueue(jobs)
+
+    read = await store.get([jobs[1].id, UNKNOWN, jobs[0].id, jobs[1].id])
+
+    assert [job and job.id for job in read] == [jobs[1].id, None, jobs[0].id, jobs[1].id]
+
+
+async def test_an_id_may_be_written_in_any_form(client: Client) -> None:
+    done = await client.enqueue("email", b"")
+
+    assert (await found(client, JobId(done.id.upper()))).id == done.id
+    with pytest.raises(InvalidValue):
+        await client.get("not-an-id")
+
+
+async def _dead(client: Client, queue: str = "email") -> JobId:
+    done = await client.enqueue(queue, b"")
+    await client.dead_letter(await claimed(client, queue), "no")
+    return done.id
+
+
+async def test_dead_jobs_are_paged_by_the_last_id(client: Client) -> None:
+    """C31."""
+    dead = [await _dead(client) for _ in range(5)]
+
+    pages: list[list[JobId]] = []
+    after = None
+    for _ in range(4):
+        page = await client.dead_jobs("email", after=after, limit=2)
+        pages.append([job.id for job in page])
+        after = page[-1].id if page else after
+
+    assert pages == [dead[:2], dead[2:4], dead[4:], []]
+    assert await client.dead_jobs("email", limit=0) == []
+
+
+async def test_dead_jobs_are_those_of_the_queue(client: Client) -> None:
+    mine, other = await _dead(client), await _dead(client, "sms")
+    await client.enqueue("email", b"")
+
+    assert [job.id for job in await client.dead_jobs("email")] == [mine]
+    assert [job.id for job in await client.dead_jobs()] == [mine, other]
+
+
+async def test_jobs_are_paged_in_the_order_of_their_enqueue(client: Client) -> None:
+    done = await client.enqueue_many([NewJob("email", delay=10 - n, priority=n) for n in range(7)])
+
+    first = await client.jobs(limit=3)
+    second = await client.jobs(after=first[-1], limit=3)
+    third = await client.jobs(after=second[-1].id, limit=3)
+
+    assert [job.id for job in first + second + third] == [each.id for each in done]
+    assert await client.jobs(limit=0) == []
+
+
+async def test_a_page_goes_on_after_a_job_that_moved(client: Client) -> None:
+    done = await client.enqueue_many([NewJob("email") for _ in range(4)])
+    first = await client.jobs(limit=2)
+    await client.dead_letter(await claimed(client, "email"), "no")
+    await client.retry(done[0].id)
+
+    second = await client.jobs(after=first[-1], limit=5)
+
+    assert [job.id for job in second] == [each.id for each in done[2:]]
+
+
+async def test_a_cursor_that_is_not_here_is_refused(client: Client) -> None:
+    with pytest.raises(JobNotFound):
+        await client.jobs(after=UNKNOWN)
+
+
+async def _chosen(client: Client, chosen: JobFilter) -> list[bytes]:
+    return [job.payload for job in await client.jobs(chosen)]
+
+
+async def test_jobs_are_chosen_by_queue_kind_state_and_tenant(client: Client) -> None:
+    await client.enqueue("email", b"1", kind="x", tenant="t")
+    await client.enqueue("email", b"2", kind="y", delay=5)
+    await client.enqueue("sms", b"3", kind="x")
+
+    assert await _chosen(client, JobFilter()) == [b"1", b"2", b"3"]
+    assert await _chosen(client, JobFilter(queue="email")) == [b"1", b"2"]
+    assert await _chosen(client, JobFilter(kind="x")) == [b"1", b"3"]
+    assert await _chosen(client, JobFilter(state=State.SCHEDULED)) == [b"2"]
+    assert await _chosen(client, JobFilter(state="pending")) == [b"1", b"3"]
+    assert await _chosen(client, JobFilter(tenant="t")) == [b"1"]
+    assert await _chosen(client, JobFilter(queue="email", kind="x", state=State.PENDING, tenant="t")) == [b"1"]
+    assert await _chosen(client, JobFilter(queue="sms", kind="y")) == []
+    assert await _chosen(client, JobFilter(queue="nobody")) == []
+
+
+async def test_jobs_are_chosen_by_the_time_of_their_enqueue(client: Client, clock: FakeClock) -> None:
+    start = clock.now()
+    for payload in (b"1", b"2", b"3"):
+        await client.enqueue("email", payload)
+        clock.advance(SECOND)
+
+    assert await _chosen(client, JobFilter(since=start + SECOND)) == [b"2", b"3"]
+    assert await _chosen(client, JobFilter(until=start + SECOND)) == [b"1"]
+    assert await _chosen(client, JobFilter(since=start + SECOND, until=start + 2 * SECOND)) == [b"2"]
+    assert await _chosen(client, JobFilter(since=start + timedelta(days=1))) == []
+
+
+async def test_jobs_are_chosen_by_a_part_of_their_error(client: Client) -> None:
+    for payload, error in ((b"1", "connection refused"), (b"2", "50% of 100_000 lost"), (b"3", "Connection reset")):
+        await client.enqueue("email", payload)
+        await client.dead_letter(await claimed(client, "email"), error)
+    await client.enqueue("email", b"4")
+
+    assert await _chosen(client, JobFilter(error="refused")) == [b"1"]
+    assert await _chosen(client, JobFilter(error="50%")) == [b"2"]
+    assert await _chosen(client, JobFilter(error="100_000")) == [b"2"]
+    assert await _chosen(client, JobFilter(error="100X000")) == []
+    assert await _chosen(client, JobFilter(error="%")) == [b"2"]
+
+
+async def test_jobs_are_chosen_by_a_text_in_what_names_them(client: Client) -> None:
+    first = await client.enqueue("email", b"1", kind="send_welcome")
+    await client.enqueue("email", b"2", unique="order:42")
+    await client.enqueue("email", b"3", tenant="acme")
+    await client.dead_letter(await claimed(client, "email"), "no such user")
+
+    assert await _chosen(client, JobFilter(text=first.id)) == [b"1"]
+    assert await _chosen(client, JobFilter(text=first.id[9:20])) != []
+    assert await _chosen(client, JobFilter(text="welcome")) == [b"1"]
+    assert await _chosen(client, JobFilter(text="order:42")) == [b"2"]
+    assert await _chosen(client, JobFilter(text="acme")) == [b"3"]
+    assert await _chosen(client, JobFilter(text="such user")) == [b"1"]
+    assert await _chosen(client, JobFilter(text="%")) == []
+    assert await _chosen(client, JobFilter(text="'; drop table jobs; --")) == []
+
+
+async def test_jobs_are_chosen_by_the_schedule_that_made_them(store: Store) -> None:
+    made = a_job(schedule_id="nightly")
+    await store.enqueue([a_job(), made, a_job(schedule_id="hourly")])
+
+    [job] = await store.jobs(JobFilter(schedule_id="nightly"), after=None, limit=10)
+
+    assert (job.id, job.schedule_id) == (made.id, "nightly")
+
+
+async def test_a_listing_leaves_history_and_log_to_the_lookup(client: Client) -> None:
+    done = await client.enqueue("email", b"")
+    await client.ack(await claimed(client, "email"))
+
+    [listed] = await client.jobs()
+
+    assert (listed.history, listed.log) == ((), ())
+    assert len((await found(client, done.id)).history) == 1

@@ -1,0 +1,177 @@
+"""A call whose reply was lost may be repeated: it does nothing again and gives the first answer."""
+
+from uuid import uuid4
+
+import pytest
+
+from windlass.client import Client
+from windlass.core.errors import ClaimLost, UniqueConflict
+from windlass.core.job import Failure, NewJob
+from windlass.core.retention import KEEP_ALL
+from windlass.core.settings import QueueSettings
+from windlass.core.store import Changed, RescueRequest, Settled, Settlement, Store
+from windlass.core.unique import Unique
+from windlass.core.verdict import ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
+from windlass.testing.conformance.fixtures import OpenClient
+from windlass.testing.conformance.given import SECOND, a_job, claim_one, claimed, settlement, wanting
+
+
+async def test_an_enqueue_repeated_with_its_id_is_one_job(client: Client) -> None:
+    job_id = uuid4()
+
+    answers = [await client.enqueue("email", b"", id=job_id) for _ in range(3)]
+
+    assert [answer.created for answer in answers] == [True, False, False]
+    assert (await client.stats("email")).totals.enqueued == 1
+
+
+async def test_an_enqueue_repeated_with_its_request_gives_the_first_answer(store: Store) -> None:
+    jobs = [a_job(unique=Unique("k"), kv={b"k": b"1"}), a_job(unique=Unique("k"))]
+
+    first = await store.enqueue(jobs, request_id="r1")
+    second = await store.enqueue(jobs, request_id="r1")
+
+    assert first == second == [(jobs[0].id, True), (jobs[0].id, False)]
+    [row] = await store.stats()
+    assert (row.pending, row.totals.enqueued) == (1, 1)
+
+
+async def test_a_claim_repeated_with_its_request_gives_the_same_claims(store: Store) -> None:
+    await store.enqueue([a_job() for _ in range(5)])
+
+    first = await store.claim(wanting(limit=2), request_id="r1")
+    second = await store.claim(wanting(limit=2), request_id="r1")
+    third = await store.claim(wanting(limit=2), request_id="r2")
+
+    assert [(c.job, c.token) for c in first] == [(c.job, c.token) for c in second]
+    assert not {c.job.id for c in first} & {c.job.id for c in third}
+    [row] = await store.stats()
+    assert row.running == 4
+
+
+async def test_a_claim_that_found_nothing_may_be_repeated(store: Store) -> None:
+    assert await store.claim(wanting(), request_id="r1") == []
+    assert await store.claim(wanting(), request_id="r1") == []
+
+
+async def test_settlements_repeated_with_their_request_give_the_first_answer(store: Store) -> None:
+    await store.enqueue([a_job(), a_job()])
+    one, other = await store.claim(wanting(limit=2))
+    batch = [
+        Settlement(one.job.id, one.token, ToRetry(SECOND * 0, Failure("boom")), then=[a_job("next")]),
+        Settlement(other.job.id, other.token, ToSucceeded(), keep=False),
+    ]
+
+    first = await store.settle(batch, request_id="r1")
+    # the first of them is with somebody else by now
+    await claim_one(store)
+    second = await store.settle(batch, request_id="r1")
+
+    assert first == second == [Settled.DONE, Settled.DONE]
+    [row] = await store.stats("default")
+    assert (row.totals.retried, row.totals.succeeded) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [ToSucceeded(), ToDead(Failure("no")), ToRetry(SECOND, Failure("no")), ToSnoozed(SECOND), ToReleased()],
+    ids=lambda verdict: type(verdict).__name__,
+)
+async def test_a_settlement_repeated_with_its_token_is_a_success(store: Store, verdict: Verdict) -> None:
+    job = a_job()
+    await store.enqueue([job])
+    claim = await claim_one(store)
+    assert await store.settle([settlement(claim, verdict)]) == [Settled.DONE]
+    before = await store.get([job.id]), await store.stats()
+
+    again = await store.settle([Settlement(job.id, claim.token, verdict, then=[a_job("next")], kv={b"k": b"v"})])
+
+    assert again == [Settled.REPEATED]
+    assert (await store.get([job.id]), await store.stats()) == before
+    assert await store.kv_get([b"k"]) == [None]
+
+
+async def test_a_settlement_repeated_within_one_batch_is_done_once(store: Store) -> None:
+    await store.enqueue([a_job()])
+    claim = await claim_one(store)
+
+    answers = await store.settle([settlement(claim), settlement(claim)])
+
+    assert answers == [Settled.DONE, Settled.REPEATED]
+    [row] = await store.stats()
+    assert row.totals.succeeded == 1
+
+
+async def test_of_two_settlements_of_one_claim_in_a_batch_the_first_counts(store: Store) -> None:
+    await store.enqueue([a_job()])
+    claim = await claim_one(store)
+
+    answers = await store.settle([settlement(claim, ToReleased()), settlement(claim)])
+
+    assert answers == [Settled.DONE, Settled.REPEATED]
+    [row] = await store.stats()
+    assert (row.pending, row.succeeded) == (1, 0)
+
+
+async def test_a_settled_token_is_stale_once_the_job_was_claimed_again(store: Store) -> None:
+    await store.enqueue([a_job()])
+    claim = await claim_one(store)
+    await store.settle([settlement(claim, ToReleased())])
+    await claim_one(store)
+
+    assert await store.settle([settlement(claim, ToReleased())]) == [Settled.LOST]
+
+
+async def test_an_ack_may_be_repeated_by_whoever_holds_the_claim(client: Client) -> None:
+    await client.enqueue("email", b"")
+    claim = await claimed(client, "email")
+
+    await client.ack(claim)
+    await client.ack(claim)
+
+    assert (await client.stats("email")).totals.succeeded == 1
+
+
+async def test_an_ack_may_be_repeated_after_its_record_is_gone(open_client: OpenClient) -> None:
+    client = await open_client(QueueSettings(keep_succeeded=0))
+    done = await client.enqueue("email", b"")
+    claim = await claimed(client, "email")
+
+    await client.ack(claim, then=[NewJob("next", b"")])
+    await client.ack(claim, then=[NewJob("next", b"")])
+
+    assert await client.get(done.id) is None
+    stats = await client.stats()
+    assert (stats.totals.succeeded, stats.pending) == (1, 1)
+
+
+async def test_a_second_ack_through_another_claim_is_refused(client: Client) -> None:
+    await client.enqueue("email", b"")
+    stale = await claimed(client, "email", lease=0)
+    await client.rescue()
+    current = await claimed(client, "email")
+    await client.ack(current)
+
+    with pytest.raises(ClaimLost):
+        await client.ack(stale)
+
+    assert (await client.stats("email")).totals.succeeded == 1
+
+
+async def test_a_refused_enqueue_may_be_repeated_and_is_judged_anew(store: Store) -> None:
+    await store.enqueue([a_job(unique=Unique("k"))])
+    again = [a_job(unique=Unique("k", on_conflict="raise"))]
+    with pytest.raises(UniqueConflict):
+        await store.enqueue(again, request_id="r1")
+    await claim_one(store)
+
+    assert await store.enqueue(again, request_id="r1") == [(again[0].id, True)]
+
+
+async def test_operators_calls_may_be_repeated(store: Store) -> None:
+    job = a_job()
+    await store.enqueue([job])
+    await store.settle([settlement(await claim_one(store), ToDead(Failure("no")))])
+
+    assert await store.retry([job.id, job.id]) == [Changed.DONE, Changed.WRONG_STATE]
+    assert await store.rescue(RescueRequest(force=True), KEEP_ALL) == []

@@ -1,0 +1,217 @@
+"""Jobs come back when their holder does not: decided by the lease alone, bounded by the attempts."""
+
+from datetime import timedelta
+
+import pytest
+
+from windlass.client import Client
+from windlass.core.errors import ClaimLost
+from windlass.core.retention import KEEP_ALL, Keep, Retention
+from windlass.core.settings import QueueSettings
+from windlass.core.states import State
+from windlass.core.store import Rescued, RescueRequest, Store
+from windlass.testing.clock import FakeClock
+from windlass.testing.conformance.fixtures import OpenClient
+from windlass.testing.conformance.given import MINUTE, SECOND, a_job, claim_one, claimed, found, wanting
+
+
+async def test_a_job_whose_lease_ran_out_is_given_again(client: Client) -> None:
+    """C18."""
+    done = await client.enqueue("email", b"")
+    await claimed(client, "email", lease=0)
+    assert await client.claim("email") is None
+
+    assert await client.rescue() == 1
+
+    again = await claimed(client, "email")
+    assert (again.job.id, again.job.attempt, again.delivery) == (done.id, 2, 2)
+
+
+async def test_a_job_without_attempts_left_is_dead_after_rescue(open_client: OpenClient) -> None:
+    """C19."""
+    client = await open_client(QueueSettings(max_attempts=2))
+    done = await client.enqueue("email", b"")
+    for _ in range(2):
+        await claimed(client, "email", lease=0)
+        await client.rescue()
+
+    assert await client.claim("email") is None
+    assert (await found(client, done.id)).state is State.DEAD
+
+
+async def test_a_live_lease_is_left_alone(client: Client, clock: FakeClock) -> None:
+    """C20."""
+    done = await client.enqueue("email", b"")
+    claim = await claimed(client, "email", lease=300)
+    clock.advance(timedelta(seconds=300) - timedelta(microseconds=1))
+
+    assert await client.rescue() == 0
+
+    assert (await found(client, done.id)).state is State.RUNNING
+    await client.ack(claim)
+
+
+async def test_a_lease_ends_at_its_very_time(client: Client, clock: FakeClock) -> None:
+    await client.enqueue("email", b"")
+    await claimed(client, "email", lease=300)
+
+    clock.advance(300)
+
+    assert await client.rescue() == 1
+
+
+async def test_an_ack_after_the_lease_and_before_rescue_counts(client: Client, clock: FakeClock) -> None:
+    """C21."""
+    done = await client.enqueue("email", b"")
+    claim = await claimed(client, "email", lease=1)
+    clock.advance(MINUTE)
+    await client.ack(claim)
+
+    assert await client.rescue() == 0
+
+    assert await client.claim("email") is None
+    assert (await found(client, done.id)).state is State.SUCCEEDED
+
+
+async def test_a_rescued_job_waits_with_the_attempt_that_it_was_charged(client: Client, clock: FakeClock) -> None:
+    """C92."""
+    done = await client.enqueue("email", b"")
+    await claimed(client, "email", lease=1)
+    clock.advance(MINUTE)
+
+    await client.rescue()
+
+    job = await found(client, done.id)
+    assert (job.state, job.attempt, job.run_at) == (State.PENDING, 1, clock.now())
+    assert (job.claimed_at, job.lease_expires_at, job.worker) == (None, None, None)
+    assert job.last_error is not None
+    assert "lease expired" in job.last_error
+
+
+async def test_rescue_of_the_last_attempt_makes_the_job_dead(client: Client, clock: FakeClock) -> None:
+    """C93."""
+    done = await client.enqueue("email", b"")
+    for _ in range(3):
+        await claimed(client, "email", lease=1)
+        clock.advance(MINUTE)
+        await client.rescue()
+
+    job = await found(client, done.id)
+    assert (job.state, job.attempt, job.finished_at) == (State.DEAD, 3, clock.now())
+    assert job.claimed_at is not None
+    assert job.lease_expires_at is None
+
+
+async def test_an_operator_can_end_every_claim_of_some_queues(client: Client, clock: FakeClock) -> None:
+    """C94."""
+    for queue in ("default", "publish", "other"):
+        await client.enqueue(queue, b"")
+        await claimed(client, queue)
+    waiting = await client.enqueue("default", b"")
+
+    assert await client.rescue(queues=["default", "publish"], force=True, to="dead") == 2
+
+    dead = await client.dead_jobs()
+    assert sorted(job.queue for job in dead) == ["default", "publish"]
+    assert all("orphan" in (job.last_error or "") for job in dead)
+    assert all(job.finished_at == clock.now() for job in dead)
+    assert (await client.stats("other")).running == 1
+    assert (await found(client, waiting.id)).state is State.PENDING
+
+
+async def test_rescue_of_no_queue_does_nothing(client: Client, store: Store) -> None:
+    """C95."""
+    await client.enqueue("default", b"")
+    await claimed(client, "default", lease=0)
+
+    assert await client.rescue(queues=[], force=True, to="dead") == 0
+    assert await store.rescue(RescueRequest([], force=True, to="dead"), KEEP_ALL) == []
+
+    assert (await client.stats("default")).running == 1
+
+
+async def test_a_poison_job_ends_and_the_next_one_is_given(client: Client, clock: FakeClock) -> None:
+    """C96."""
+    poison = await client.enqueue("email", b"poison")
+    for _ in range(3):
+        await claimed(client, "email", lease=1)
+        clock.advance(MINUTE)
+        await client.rescue()
+    fresh = await client.enqueue("email", b"fresh")
+
+    assert (await found(client, poison.id)).last_error
+    assert (await claimed(client, "email")).job.id == fresh.id
+
+
+async def test_forced_rescue_takes_live_claims_back_to_waiting(client: Client) -> None:
+    done = await client.enqueue("email", b"")
+    claim = await claimed(client, "email", lease=300)
+
+    assert await client.rescue(force=True) == 1
+
+    assert (await found(client, done.id)).state is State.PENDING
+    with pytest.raises(ClaimLost):
+        await client.ack(claim)
+
+
+async def test_rescue_to_dead_takes_expired_claims_alone_unless_forced(client: Client, clock: FakeClock) -> None:
+    gone, live = await client.enqueue("email", b""), await client.enqueue("email", b"")
+    await claimed(client, "email", lease=1)
+    await claimed(client, "email", lease=300)
+    clock.advance(SECOND)
+
+    assert await client.rescue(to="dead") == 1
+
+    dead = await found(client, gone.id)
+    assert dead.state is State.DEAD
+    assert "lease expired" in (dead.last_error or "")
+    assert (await found(client, live.id)).state is State.RUNNING
+
+
+async def test_rescue_may_be_of_some_workers_alone(store: Store) -> None:
+    mine, other = a_job(), a_job()
+    await store.enqueue([mine, other])
+    await claim_one(store, worker="w1")
+    await claim_one(store, worker="w2")
+
+    rescued = await store.rescue(RescueRequest(workers=["w1"], force=True), KEEP_ALL)
+
+    assert rescued == [Rescued(mine.id, State.PENDING)]
+
+
+async def test_rescue_works_page_by_page(store: Store, clock: FakeClock) -> None:
+    """B15: live claims do not hide the expired ones."""
+    live, gone = [a_job() for _ in range(30)], [a_job() for _ in range(25)]
+    await store.enqueue(live)
+    await store.claim(wanting(limit=30, lease=MINUTE))
+    await store.enqueue(gone)
+    await store.claim(wanting(limit=25, lease=SECOND))
+    clock.advance(SECOND)
+
+    pages = [await store.rescue(RescueRequest(limit=10), KEEP_ALL) for _ in range(4)]
+
+    assert [len(page) for page in pages] == [10, 10, 5, 0]
+    assert {each.id for page in pages for each in page} == {job.id for job in gone}
+
+
+async def test_a_dead_record_that_is_not_kept_goes_with_its_rescue(store: Store) -> None:
+    job = a_job(max_attempts=1)
+    await store.enqueue([job])
+    await claim_one(store, lease=timedelta(0))
+
+    rescued = await store.rescue(RescueRequest(), Retention(Keep(dead=timedelta(0))))
+
+    assert rescued == [Rescued(job.id, State.DEAD)]
+    assert await store.get([job.id]) == [None]
+    [row] = await store.stats()
+    assert (row.totals.dead, row.totals.rescued) == (1, 1)
+
+
+async def test_leases_that_nobody_will_rescue_are_counted(store: Store, clock: FakeClock) -> None:
+    await store.enqueue([a_job() for _ in range(3)])
+    await store.claim(wanting(limit=2, lease=SECOND))
+    assert await store.stranded(dead_after=MINUTE) == 0
+
+    clock.advance(SECOND)
+
+    assert await store.stranded(dead_after=MINUTE) == 2

@@ -1,0 +1,467 @@
+"""What a store must do, as a small pure model.
+
+Written from the reference of moves alone, so that a mistake in a store is not copied into it. It holds everything in
+plain dictionaries and is as slow as it likes. The tokens are the store's own: the model is told them after a claim.
+"""
+
+import copy
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from windlass.core.duration import later
+from windlass.core.errors import UniqueConflict
+from windlass.core.ids import JobId
+from windlass.core.job import Delivery, Enqueued, Failure, Job, LogLine, Note, PreparedJob, Token
+from windlass.core.names import HISTORY_KEPT, LOG_LINES_KEPT
+from windlass.core.retention import Retention
+from windlass.core.states import State
+from windlass.core.stats import Totals
+from windlass.core.store import (
+    CancelOutcome,
+    Changed,
+    ClaimRequest,
+    KvAny,
+    KvWrite,
+    Rescued,
+    RescueRequest,
+    Settled,
+    Settlement,
+    SettleResult,
+)
+from windlass.core.unique import Hold, digest
+from windlass.core.verdict import (
+    LEASE_EXPIRED,
+    ORPHANED,
+    ToCancelled,
+    ToDead,
+    ToReleased,
+    ToRetry,
+    ToSnoozed,
+    ToSucceeded,
+)
+
+Minute: TypeAlias = tuple[datetime, str, str]
+"""A minute, a queue and a kind."""
+
+
+@dataclass
+class Record:
+    """One job as readers see it, and what the store alone knows of it."""
+
+    job: Job
+    key: Hold | None
+    """The key that the job shows: the one that it holds, or could hold again."""
+    freed: Hold | None = None
+    """The key that the running claim freed: a release before the start may take it back."""
+    token: Token | None = None
+    settled_by: Token | None = None
+
+
+@dataclass
+class Holder:
+    """Who holds a unique key, and until when if time frees it."""
+
+    job_id: JobId
+    digest: bytes
+    ends_at: datetime | None
+
+
+@dataclass
+class Model:
+    """A store without I/O; `now` is set by whoever drives it."""
+
+    now: datetime
+    jobs: dict[JobId, Record] = field(default_factory=dict[JobId, Record])
+    holders: dict[str, Holder] = field(default_factory=dict[str, Holder])
+    kv: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
+    locks: dict[str, tuple[str, datetime]] = field(default_factory=dict[str, tuple[str, datetime]])
+    paused: dict[str, bool] = field(default_factory=dict[str, bool])
+    """Every known queue, and whether it is paused."""
+    counts: dict[Minute, dict[str, int]] = field(default_factory=dict[Minute, dict[str, int]])
+    gone: set[Token] = field(default_factory=set[Token])
+    """Tokens that settled a job whose record was deleted: a store need not remember them."""
+    made: int = 0
+
+    def enqueue(self, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
+        """Put jobs in line, all or none."""
+        before = copy.deepcopy(self.__dict__)
+        try:
+            return [self._enqueue(new) for new in jobs]
+        except UniqueConflict:
+            self.__dict__.update(before)
+            raise
+
+    def _enqueue(self, new: PreparedJob) -> Enqueued:
+        if new.id in self.jobs:
+            return Enqueued(new.id, created=False)
+        key = new.unique
+        if key is not None and (holder := self._holder(key.name)) is not None:
+            return self._meet(new, key, holder)
+        self.made += 1
+        self.jobs[new.id] = Record(_job(new, self.made, self.now, self._wanted(new)), key)
+        self.paused.setdefault(new.queue, False)
+        if key is not None:
+            ends_at = None if key.hold_for is None else later(self.now, key.hold_for)
+            self.holders[key.name] = Holder(new.id, key.digest, ends_at)
+        self._write(new.kv)
+        self._count(self.jobs[new.id], "enqueued")
+        return Enqueued(new.id, created=True)
+
+    def _meet(self, new: PreparedJob, key: Hold, holder: Holder) -> Enqueued:
+        if key.on_conflict == "raise" or (key.match_payload and key.digest != holder.digest):
+            raise UniqueConflict(key.key, holder.job_id)
+        if key.on_conflict == "replace":
+            record = self.jobs.get(holder.job_id)
+            if record is None or not record.job.state.waiting:
+                raise UniqueConflict(key.key, holder.job_id)
+            state, run_at = _place(self._wanted(new), self.now)
+            record.job = record.job._replace(payload=new.payload, codec=new.codec, state=state, run_at=run_at)
+            holder.digest = key.digest
+            self._write(new.kv)
+        return Enqueued(holder.job_id, created=False)
+
+    def claim(self, request: ClaimRequest) -> list[Record]:
+        """Return the jobs that are to be given, in order; `give` then hands each to its token."""
+        self.promote(request.queues)
+        found: list[Record] = []
+        for queue in dict.fromkeys(request.queues):
+            ready = [r for r in self._in(State.PENDING) if r.job.queue == queue and _wants(request, r.job)]
+            ready.sort(key=lambda r: (r.job.priority, r.job.run_at, r.job.seq))
+            found += [] if self.paused.get(queue) else ready
+        return found[: request.limit]
+
+    def give(self, record: Record, token: Token, request: ClaimRequest) -> None:
+        """Let `token` hold the job."""
+        job = record.job
+        record.token, record.settled_by = token, None
+        if record.key is not None and record.key.until == "claimed":
+            self._free(record)
+            record.key, record.freed = None, record.key
+        begun = Delivery(job.delivery + 1, job.attempt + 1, self.now, None, request.worker, None)
+        record.job = job._replace(
+            state=State.RUNNING,
+            attempt=begun.attempt,
+            delivery=begun.delivery,
+            claimed_at=self.now,
+            lease_expires_at=later(self.now, request.lease),
+            worker=request.worker,
+            progress=None,
+            unique_key=None if record.key is None else record.key.key,
+            history=(*job.history, begun)[-HISTORY_KEPT:],
+        )
+
+    def settle(self, settlement: Settlement) -> SettleResult:
+        """Write how one claim ended, or nothing at all."""
+        record = self.jobs.get(settlement.job_id)
+        if record is None or record.token != settlement.token:
+            known = record is not None and record.settled_by == settlement.token
+            return Settled.REPEATED if known else Settled.LOST
+        before = copy.deepcopy(self.__dict__)
+        try:
+            self._end_claim(record, settlement)
+            for new in settlement.then:
+                self._enqueue(new)
+            self._write(settlement.kv or {})
+        except UniqueConflict as conflict:
+            self.__dict__.update(before)
+            return conflict
+        return Settled.DONE
+
+    def _end_claim(self, record: Record, settlement: Settlement) -> None:
+        record.settled_by = settlement.token
+        match settlement.verdict:
+            case ToSucceeded(result, codec):
+                record.job = record.job._replace(result=result, result_codec=codec)
+                self._close(record, "succeeded")
+                self._finish(record, State.SUCCEEDED, keep=settlement.keep)
+            case ToDead(failure):
+                self._close(record, "failed", failure)
+                self._finish(record, State.DEAD, keep=settlement.keep, error=failure.summary)
+            case ToCancelled(reason):
+                self._close(record, "cancelled")
+                self._finish(record, State.CANCELLED, keep=settlement.keep, error=reason)
+            case ToRetry(delay, failure):
+                self._close(record, "failed", failure)
+                self._count(record, "retried")
+                self._wait(record, later(self.now, delay), error=failure.summary)
+            case ToSnoozed(delay):
+                self._close(record, "snoozed")
+                self._wait(record, later(self.now, delay), charge=False)
+            case ToReleased(started):
+                self._close(record, "released")
+                if record.freed is not None and not started and self._holder(record.freed.name) is None:
+                    self._hold(record, record.freed)
+                self._wait(record, record.job.run_at, charge=False)
+
+    def renew(self, job_id: JobId, token: Token, lease: timedelta) -> bool:
+        """Extend a lease; False with a stale token."""
+        record = self._held(job_id, token)
+        if record is None:
+            return False
+        record.job = record.job._replace(lease_expires_at=later(self.now, lease))
+        return True
+
+    def note(self, note: Note) -> bool:
+        """Write progress and log lines; False with a stale token."""
+        record = self._held(note.job_id, note.token)
+        if record is None:
+            return False
+        job = record.job
+        lines = tuple(LogLine(self.now, level, text, job.delivery) for level, text in note.lines)
+        record.job = job._replace(progress=note.progress or job.progress, log=(*job.log, *lines)[-LOG_LINES_KEPT:])
+        return True
+
+    def cancel(self, job_id: JobId, retention: Retention) -> CancelOutcome:
+        """End a waiting job, flag a running one."""
+        record = self.jobs.get(job_id)
+        if record is None or record.job.state.finished:
+            return CancelOutcome.NOT_FOUND
+        if record.job.state is State.RUNNING:
+            record.job = record.job._replace(cancel_requested=True)
+            return CancelOutcome.REQUESTED
+        self._finish(record, State.CANCELLED, keep=retention.keeps(record.job.queue, State.CANCELLED))
+        return CancelOutcome.REMOVED
+
+    def retry(self, job_id: JobId) -> Changed:
+        """Give an ended job a new budget."""
+        record = self.jobs.get(job_id)
+        if record is None:
+            return Changed.NOT_FOUND
+        if record.job.state not in {State.DEAD, State.CANCELLED}:
+            return Changed.WRONG_STATE
+        if (key := record.key) is not None:
+            holder = self._holder(key.name)
+            if holder is not None and holder.job_id != job_id:
+                return Changed.KEY_HELD
+            if key.until != "time":
+                self._hold(record, key)
+        self._wait(record, self.now)
+        record.job = record.job._replace(
+            attempt=0, last_error=None, finished_at=None, result=None, result_codec=None, cancel_requested=False
+        )
+        return Changed.DONE
+
+    def delete(self, job_id: JobId) -> Changed:
+        """Delete an ended job."""
+        record = self.jobs.get(job_id)
+        if record is None:
+            return Changed.NOT_FOUND
+        if not record.job.state.finished:
+            return Changed.WRONG_STATE
+        self._drop(record)
+        return Changed.DONE
+
+    def reschedule(self, job_id: JobId, run_at: datetime | None) -> Changed:
+        """Let a waiting job run at another time."""
+        record = self.jobs.get(job_id)
+        if record is None:
+            return Changed.NOT_FOUND
+        if not record.job.state.waiting:
+            return Changed.WRONG_STATE
+        state, at = _place(run_at, self.now)
+        record.job = record.job._replace(state=state, run_at=at)
+        return Changed.DONE
+
+    def rescue(self, request: RescueRequest, retention: Retention) -> list[Rescued]:
+        """Take claims back."""
+        return [self._rescue(record, request, retention) for record in list(self._lost(request))]
+
+    def _lost(self, request: RescueRequest) -> Iterable[Record]:
+        for record in self._in(State.RUNNING):
+            job = record.job
+            expired = job.lease_expires_at is not None and job.lease_expires_at <= self.now
+            in_queue = request.queues is None or job.queue in request.queues
+            of_worker = request.workers is None or job.worker in request.workers
+            if in_queue and of_worker and (expired or request.force):
+                yield record
+
+    def _rescue(self, record: Record, request: RescueRequest, retention: Retention) -> Rescued:
+        job = record.job
+        failure = ORPHANED if request.force and request.to == "dead" else LEASE_EXPIRED
+        self._close(record, "rescued", failure)
+        self._count(record, "rescued")
+        if job.attempt < job.max_attempts and request.to == "retry":
+            self._wait(record, self.now, error=failure.summary)
+            return Rescued(job.id, State.PENDING)
+        self._finish(record, State.DEAD, keep=retention.keeps(job.queue, State.DEAD), error=failure.summary)
+        return Rescued(job.id, State.DEAD)
+
+    def promote(self, queues: Collection[str] | None = None) -> None:
+        """Make what has come due pending."""
+        for record in self._in(State.SCHEDULED):
+            if record.job.run_at <= self.now and (queues is None or record.job.queue in queues):
+                record.job = record.job._replace(state=State.PENDING)
+
+    def prune(self, removed: Collection[JobId], retention: Retention) -> bool:
+        """Delete what the store deleted; return whether that is what it had to delete.
+
+        Among records that ended in the same moment a store may choose, hence the question and not the answer.
+        """
+        ended = [record.job for record in self.jobs.values() if record.job.state.finished]
+        for job in ended:
+            if job.id in removed:
+                self._drop(self.jobs[job.id])
+        places = {(job.queue, job.state) for job in ended}
+        return all(_pruned_well(ended, removed, retention, self.now, place) for place in places)
+
+    def kv_write(self, write: KvWrite) -> bool:
+        """Write if the condition holds."""
+        if write.expected is not KvAny.ANY and self.kv.get(write.key) != write.expected:
+            return False
+        self._write({write.key: write.value})
+        return True
+
+    def lock(self, name: str, holder: str, ttl: timedelta) -> bool:
+        """Take or renew a lock."""
+        if self._locked_by(name) not in {None, holder}:
+            return False
+        self.locks[name] = (holder, later(self.now, ttl))
+        return True
+
+    def unlock(self, name: str, holder: str) -> bool:
+        """Let go of a lock."""
+        if self._locked_by(name) != holder:
+            return False
+        del self.locks[name]
+        return True
+
+    def totals(self, queue: str) -> Totals:
+        """Return what ever happened on a queue."""
+        sums = dict.fromkeys(Totals._fields, 0)
+        for (_, of, _), counts in self.counts.items():
+            for name, count in counts.items():
+                sums[name] += count if of == queue else 0
+        return Totals(**sums)
+
+    def _locked_by(self, name: str) -> str | None:
+        holder, ends_at = self.locks.get(name, (None, self.now))
+        return holder if ends_at > self.now else None
+
+    def _held(self, job_id: JobId, token: Token) -> Record | None:
+        record = self.jobs.get(job_id)
+        return record if record is not None and record.token == token else None
+
+    def _holder(self, name: str) -> Holder | None:
+        holder = self.holders.get(name)
+        over = holder is not None and holder.ends_at is not None and holder.ends_at <= self.now
+        return None if over else holder
+
+    def _hold(self, record: Record, key: Hold) -> None:
+        record.key = key
+        record.job = record.job._replace(unique_key=key.key)
+        self.holders[key.name] = Holder(record.job.id, digest(record.job.payload), None)
+
+    def _free(self, record: Record) -> None:
+        if record.key is None or record.key.until == "time":
+            return
+        holder = self.holders.get(record.key.name)
+        if holder is not None and holder.job_id == record.job.id:
+            del self.holders[record.key.name]
+
+    def _in(self, state: State) -> list[Record]:
+        return [record for record in self.jobs.values() if record.job.state is state]
+
+    def _wanted(self, new: PreparedJob) -> datetime | None:
+        return new.run_at if new.delay is None else later(self.now, new.delay)
+
+    def _wait(self, record: Record, run_at: datetime, *, charge: bool = True, error: str | None = None) -> None:
+        job, record.token, record.freed = record.job, None, None
+        record.job = job._replace(
+            state=State.SCHEDULED if run_at > self.now else State.PENDING,
+            attempt=job.attempt if charge else job.attempt - 1,
+            run_at=run_at,
+            last_error=error or job.last_error,
+            claimed_at=None,
+            lease_expires_at=None,
+            worker=None,
+        )
+
+    def _finish(self, record: Record, end: State, *, keep: bool, error: str | None = None) -> None:
+        job, record.token, record.freed = record.job, None, None
+        record.job = job._replace(
+            state=end, finished_at=self.now, lease_expires_at=None, last_error=error or job.last_error
+        )
+        self._free(record)
+        self._count(record, end.value)
+        if not keep:
+            self._drop(record)
+
+    def _close(self, record: Record, outcome: str, failure: Failure | None = None) -> None:
+        *before, last = record.job.history
+        ended = last._replace(ended_at=self.now, outcome=outcome, failure=failure)
+        record.job = record.job._replace(history=(*before, ended))
+
+    def _drop(self, record: Record) -> None:
+        if record.settled_by is not None:
+            self.gone.add(record.settled_by)
+        del self.jobs[record.job.id]
+
+    def _write(self, pairs: Mapping[bytes, bytes | None]) -> None:
+        for key, value in pairs.items():
+            if value is None:
+                self.kv.pop(key, None)
+            else:
+                self.kv[key] = value
+
+    def _count(self, record: Record, name: str) -> None:
+        minute = self.now.replace(second=0, microsecond=0)
+        counts = self.counts.setdefault((minute, record.job.queue, record.job.kind or ""), {})
+        counts[name] = counts.get(name, 0) + 1
+
+
+def _job(new: PreparedJob, seq: int, now: datetime, wanted: datetime | None) -> Job:
+    state, run_at = _place(wanted, now)
+    return Job(
+        seq=seq,
+        id=new.id,
+        queue=new.queue,
+        kind=new.kind,
+        payload=new.payload,
+        codec=new.codec,
+        headers=new.headers,
+        tenant=new.tenant,
+        priority=new.priority,
+        state=state,
+        attempt=0,
+        max_attempts=new.max_attempts,
+        delivery=0,
+        created_at=now,
+        run_at=run_at,
+        claimed_at=None,
+        lease_expires_at=None,
+        finished_at=None,
+        worker=None,
+        last_error=None,
+        result=None,
+        result_codec=None,
+        progress=None,
+        cancel_requested=False,
+        unique_key=None if new.unique is None else new.unique.key,
+        parent_id=new.parent_id,
+        schedule_id=new.schedule_id,
+        limit_key=new.limit_key,
+    )
+
+
+def _place(run_at: datetime | None, now: datetime) -> tuple[State, datetime]:
+    return (State.PENDING, now) if run_at is None or run_at <= now else (State.SCHEDULED, run_at)
+
+
+def _wants(request: ClaimRequest, job: Job) -> bool:
+    return request.kinds is None or job.kind in request.kinds
+
+
+def _pruned_well(
+    ended: Sequence[Job], removed: Collection[JobId], retention: Retention, now: datetime, place: tuple[str, State]
+) -> bool:
+    queue, state = place
+    here = [(job.finished_at or now, job.id) for job in ended if (job.queue, job.state) == place]
+    keep = retention.keep(queue).for_state(state)
+    over = 0 if keep is None else sum(later(at, keep) <= now for at, _ in here)
+    if retention.most is not None:
+        over = max(over, len(here) - retention.most)
+    gone = [at for at, job_id in here if job_id in removed]
+    stay = [at for at, job_id in here if job_id not in removed]
+    return len(gone) == over and (not gone or not stay or max(gone) <= min(stay))

@@ -1,0 +1,46 @@
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from windlass.core.errors import InvalidName, InvalidValue
+from windlass.core.filters import JobFilter
+from windlass.core.states import State
+
+
+@pytest.mark.parametrize("state", ["dead", State.DEAD])
+def test_a_state_may_be_given_by_its_name(state: str) -> None:
+    assert JobFilter(state=state).state is State.DEAD
+
+
+@pytest.mark.parametrize("state", ["failed", "DEAD", "", 1])
+def test_a_state_that_does_not_exist_is_refused_with_those_that_do(state: object) -> None:
+    wrong: dict[str, Any] = {"state": state}
+
+    with pytest.raises(InvalidValue, match="scheduled, pending, running, succeeded, dead, cancelled"):
+        JobFilter(**wrong)
+
+
+@pytest.mark.parametrize("field", ["queue", "kind", "tenant", "schedule_id"])
+@pytest.mark.parametrize("name", ["", "a b", "a' or 1=1"])
+def test_a_name_that_cannot_exist_is_refused(field: str, name: str) -> None:
+    given: dict[str, Any] = {field: name}
+
+    with pytest.raises(InvalidName):
+        JobFilter(**given)
+
+
+@pytest.mark.parametrize("field", ["since", "until"])
+def test_a_time_is_brought_to_utc_and_a_naive_one_refused(field: str) -> None:
+    aware: dict[str, Any] = {field: datetime(2026, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))}
+    naive: dict[str, Any] = {field: datetime(2026, 1, 1)}  # noqa: DTZ001 - the naive one is the case
+
+    assert getattr(JobFilter(**aware), field).tzinfo is UTC
+    with pytest.raises(InvalidValue, match=f"{field} has no time zone"):
+        JobFilter(**naive)
+
+
+def test_text_and_error_are_taken_as_they_are() -> None:
+    chosen = JobFilter(text="50% off_'", error="")
+
+    assert (chosen.text, chosen.error) == ("50% off_'", "")

@@ -1,0 +1,33 @@
+"""Every store beside the model."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+pytest.register_assert_rewrite("windlass.testing.machine")
+
+from windlass.connect import open_store  # noqa: E402 - the line above comes first
+from windlass.testing.machine import Place, run_machine  # noqa: E402
+
+
+@contextmanager
+def memory() -> Iterator[Place]:
+    yield lambda clock, rng: open_store("memory://", clock=clock, rng=rng)
+
+
+@contextmanager
+def sqlite() -> Iterator[Place]:
+    with TemporaryDirectory() as folder:
+        path = Path(folder).resolve() / "jobs.db"
+        yield lambda clock, rng: open_store(f"sqlite:///{path}", clock=clock, rng=rng)
+
+
+def test_the_memory_store_does_what_the_model_does() -> None:
+    run_machine(memory)
+
+
+def test_the_sqlite_store_does_what_the_model_does() -> None:
+    run_machine(sqlite)

@@ -1,0 +1,141 @@
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import windlass
+from windlass import InvalidName, InvalidURL, InvalidValue, MissingExtra, QueueSettings
+from windlass.connect import open_store
+
+WRONG_URLS = [
+    ("", "no scheme"),
+    ("jobs.db", "no scheme"),
+    ("sqlit:///jobs.db", "did you mean 'sqlite'"),
+    ("mysql://user:secret@host/db", "no store has the scheme 'mysql'"),
+    ("sqlite://jobs.db", "three slashes"),
+    ("sqlite:///", "path of a file"),
+    ("sqlite:////", "path of a file"),
+    ("sqlite:///folder/", "path of a file"),
+    ("sqlite:///:memory:", "memory://"),
+    ("sqlite:///a%00b.db", "path of a file"),
+    ("sqlite:///jobs.db#part", "%23"),
+    ("sqlite:///jobs.db?synchronos=full", "synchronous, create, migrate, did you mean 'synchronous'"),
+    ("sqlite:///jobs.db?synchronous=off", "synchronous=full|normal"),
+    ("sqlite:///jobs.db?create", "name=value"),
+    ("sqlite:///jobs.db?create=no&create=yes", "twice"),
+    ("memory://name/path", "no path"),
+    ("memory://?create=no", "takes none"),
+    ("postgres://[half/db", "postgres"),
+]
+
+
+@pytest.mark.parametrize("url, advice", WRONG_URLS)
+def test_a_wrong_url_is_refused_at_once_with_advice(url: str, advice: str) -> None:
+    with pytest.raises(InvalidURL) as refused:
+        windlass.connect(url)
+
+    assert advice in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["mysql://user:secret@host/db", "user:secret@host/db", "sqlite://user:secret@host/db"])
+def test_no_message_shows_a_password(url: str) -> None:
+    with pytest.raises(InvalidURL) as refused:
+        windlass.connect(url)
+
+    assert "secret" not in str(refused.value)
+
+
+def test_a_url_that_is_no_string_is_refused() -> None:
+    with pytest.raises(InvalidURL, match="is a string"):
+        windlass.connect(Path("jobs.db"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "url, extra",
+    [
+        ("postgres://user:secret@host/db", "postgres"),
+        ("redis://host", "redis"),
+        ("redis+sentinel://h1,h2/master/0", "redis"),
+        ("slatedb+s3://bucket/prefix", "slatedb"),
+        ("https://host", "web"),
+    ],
+)
+def test_a_store_that_is_not_installed_names_its_extra(url: str, extra: str) -> None:
+    with pytest.raises(MissingExtra) as missing:
+        windlass.connect(url)
+
+    assert missing.value.extra == extra
+    assert f"windlass[{extra}]" in str(missing.value)
+    assert "secret" not in str(missing.value)
+
+
+def test_connecting_to_a_file_does_not_make_it(tmp_path: Path) -> None:
+    windlass.connect(f"sqlite:///{tmp_path}/jobs.db")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_plain_memory_store_is_shared_with_nobody() -> None:
+    async with windlass.connect("memory://") as one, windlass.connect("memory://") as other:
+        await one.enqueue("email")
+
+        assert await other.queues() == []
+
+
+async def test_a_named_memory_store_is_shared_and_outlives_its_clients() -> None:
+    async with windlass.connect("memory://shared-by-name") as one:
+        await one.enqueue("email")
+
+    async with windlass.connect("memory://shared-by-name") as other:
+        assert await other.queues() == ["email"]
+
+
+def test_open_store_gives_the_store_of_a_url() -> None:
+    assert open_store("memory://shared") is open_store("memory://shared")
+    assert open_store("memory://") is not open_store("memory://")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_attempts": 0},
+        {"max_attempts": True},
+        {"lease": -1},
+        {"lease": float("nan")},
+        {"priority": -1},
+        {"retry": "soon"},
+        {"keep_dead": "a week"},
+        {"max_payload": -1},
+        {"poll_interval": 0},
+        {"queues": {"email": QueueSettings(max_attempts=0)}},
+    ],
+)
+def test_a_wrong_setting_is_refused_at_once(settings: dict[str, object]) -> None:
+    with pytest.raises(InvalidValue):
+        windlass.connect("memory://", **settings)  # type: ignore[arg-type]
+
+
+def test_a_wrong_queue_or_worker_name_is_refused_at_once() -> None:
+    with pytest.raises(InvalidName):
+        windlass.connect("memory://", queues={"": QueueSettings()})
+    with pytest.raises(InvalidName):
+        windlass.connect("memory://", worker="a b")
+
+
+async def test_settings_of_a_queue_go_over_those_of_the_client() -> None:
+    fast = QueueSettings(max_attempts=1, priority=7, lease=timedelta(seconds=5))
+    async with windlass.connect("memory://", max_attempts=9, queues={"fast": fast}) as client:
+        await client.enqueue("fast")
+        await client.enqueue("slow")
+        first, second = await client.claim_many(["fast", "slow"], limit=2)
+
+    assert (first.job.max_attempts, first.job.priority) == (1, 7)
+    assert (second.job.max_attempts, second.job.priority) == (9, windlass.PRIORITY_NORMAL)
+    assert lease_of(first) == timedelta(seconds=5)
+    assert lease_of(second) == timedelta(seconds=30)
+
+
+def lease_of(claim: windlass.Claim) -> timedelta:
+    assert claim.job.lease_expires_at is not None
+    assert claim.job.claimed_at is not None
+    return claim.job.lease_expires_at - claim.job.claimed_at
