@@ -200,12 +200,12 @@ def test_a_broken_run_without_a_difference_is_void() -> None:
 
 
 def test_a_difference_is_named_with_its_job_and_outranks_a_void_run() -> None:
-    report = replace(checked(), refused=0, differences=[Difference(Kind.LOST, "a", "dead in the store")])
+    report = replace(checked(), refused=0, differences=[Difference(Kind.LOST, "a", "is dead in the store")])
 
     code, text = summary.conclusion(report, None)
 
     assert code == summary.BROKEN
-    assert "lost: job a, dead in the store" in text
+    assert "lost: 1\n    job a is dead in the store" in text
 
 
 def test_a_ledger_is_read_as_it_was_written_and_followed_while_it_grows(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_the_demo_without_the_fence_finds_a_double_settlement(tmp_path: Path) ->
     told, _ = run.communicate(timeout=60)
 
     assert run.returncode == 1, told
-    assert "settled twice: job " in told
+    assert "settled twice: " in told
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])

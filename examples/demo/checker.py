@@ -99,41 +99,40 @@ class _Run:
     def lost(self) -> Iterator[Difference]:
         for job in sorted(self.enqueued - self.succeeded):
             row = self.store.jobs.get(job)
-            yield Difference(Kind.LOST, job, "not in the store" if row is None else f"{row.state} in the store")
+            yield Difference(Kind.LOST, job, "is not in the store" if row is None else f"is {row.state} in the store")
         for job in sorted(self.succeeded - self.effects):
-            yield Difference(Kind.NO_EFFECT, job, "succeeded in the store, no effect in the ledger")
+            yield Difference(Kind.NO_EFFECT, job, "has no effect in the ledger")
 
     def strangers(self) -> Iterator[Difference]:
         for job in sorted(self.store.jobs.keys() - self.enqueued):
-            yield Difference(Kind.STRANGER, job, "in the store")
+            yield Difference(Kind.STRANGER, job, "is in the store")
         for job in sorted({event.job for event in self.events if event.job} - self.enqueued):
-            yield Difference(Kind.STRANGER, job, "in the ledger")
+            yield Difference(Kind.STRANGER, job, "is in the ledger")
 
     def unsettled(self) -> Iterator[Difference]:
         """The settlements that only one of the two knows of."""
         for job in sorted(self.accepted.keys() - self.succeeded):
-            yield Difference(Kind.FORGOTTEN, job, f"accepted from {_by(self.accepted[job])}")
+            yield Difference(Kind.FORGOTTEN, job, _by(self.accepted[job]))
         for job in sorted(self.succeeded - self.accepted.keys() - self.unread):
-            yield Difference(Kind.NOBODYS, job, "no ack in the ledger")
+            yield Difference(Kind.NOBODYS, job, "has no accepted ack in the ledger")
 
     def settled_badly(self) -> Iterator[Difference]:
         for job, acks in self.accepted.items():
             if len(acks) + (job in self.unread) > 1:
-                yield Difference(Kind.TWICE, job, f"accepted from {_by(acks)}")
+                yield Difference(Kind.TWICE, job, _by(acks))
             row = self.store.jobs.get(job)
-            stale = [ack for ack in acks if row is not None and ack.delivery < row.delivery]
-            if stale:
-                yield Difference(Kind.STALE, job, f"accepted from {_by(stale)}, when a later delivery had begun")
+            if row is not None and (stale := [ack for ack in acks if ack.delivery < row.delivery]):
+                yield Difference(Kind.STALE, job, f"{_by(stale)}, delivery {row.delivery} had begun")
 
     def uncaused(self) -> Iterator[Difference]:
         for job, row in self.store.jobs.items():
             for delivery in range(1, row.delivery):
                 if self.causes.get((job, delivery)) is None:
-                    detail = f"delivery {delivery} ended, and its worker was neither killed nor paused"
+                    detail = f"after delivery {delivery}, whose worker was neither killed nor paused"
                     yield Difference(Kind.NO_CAUSE, job, detail)
         for (job, delivery), starts in self.starts.items():
             if starts > 1:
-                yield Difference(Kind.NO_CAUSE, job, f"delivery {delivery} was started {starts} times")
+                yield Difference(Kind.NO_CAUSE, job, f"began {starts} times in delivery {delivery}")
 
     def reruns(self) -> dict[str, What | None]:
         runs = Counter(event.job for event in self.events if event.what is What.STARTED)
@@ -185,4 +184,4 @@ class _Run:
 
 
 def _by(acks: Sequence[Event]) -> str:
-    return " and from ".join(f"{ack.worker} (delivery {ack.delivery})" for ack in acks)
+    return ", then ".join(f"by {ack.worker}" for ack in acks)

@@ -55,7 +55,7 @@ class LiveView:
         first, *others = text.splitlines()
         self._console.print(Padding(Text(first, style="bold green" if good else "bold red"), (0, 0, 0, 2)))
         for line in others:
-            self._console.print(Padding(Text(line.strip()), (0, 0, 0, 4)))
+            self._console.print(Padding(Text(line), (0, 0, 0, 2)))
         self._console.print()
 
     def close(self) -> None:

@@ -1,7 +1,6 @@
 """A report in words: the table, and the sentence below it."""
 
 from collections import Counter
-from itertools import groupby
 from typing import Final
 
 from examples.demo.checker import Difference, Kind, Report
@@ -12,6 +11,7 @@ HELD: Final = 0
 BROKEN: Final = 1
 VOID: Final = 2
 EXAMPLES: Final = 5
+"""So many differences of each kind are named."""
 
 
 def facts(report: Report, wall_time: float) -> list[Fact]:
@@ -25,7 +25,7 @@ def facts(report: Report, wall_time: float) -> list[Fact]:
         Fact("ran more than once", f"{len(report.reruns):,}", _causes(report)),
         Fact("kills delivered", f"{report.kills}", "SIGKILL, in the middle of its jobs", good=report.kills > 0),
         Fact("pauses delivered", f"{report.pauses}", "SIGSTOP, for longer than a lease"),
-        Fact("claims rescued", f"{report.rescued:,}", "their lease ran out"),
+        Fact("claims rescued", f"{report.rescued:,}", "their leases had run out"),
         Fact("stale settlements refused", f"{report.refused:,}", "ClaimLost", good=report.refused > 0),
         Fact("lost", f"{lost:,}", good=not lost),
         Fact("settled twice", f"{twice:,}", good=not twice),
@@ -58,10 +58,10 @@ def _opening(report: Report, removed: str | None) -> str:
 
 
 def _listed(differences: list[Difference]) -> list[str]:
+    """Return each kind with its count and its first examples."""
     lines: list[str] = []
-    for kind, same in groupby(sorted(differences), key=lambda difference: difference.kind):
-        all_of_them = list(same)
-        lines += [f"  {kind}: job {one.job}, {one.detail}" for one in all_of_them[:EXAMPLES]]
-        if (more := len(all_of_them) - EXAMPLES) > 0:
-            lines.append(f"  {kind}: {more} more")
+    for kind in Kind:
+        if same := [difference for difference in differences if difference.kind is kind]:
+            lines.append(f"  {kind}: {len(same):,}")
+            lines += [f"    job {one.job} {one.detail}" for one in same[:EXAMPLES]]
     return lines

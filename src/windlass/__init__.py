@@ -6,8 +6,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from windlass.blocking import BlockingClient
-    from windlass.client import Client
+    from windlass.blocking.client import BlockingClient
+    from windlass.client.client import Client
+    from windlass.client.results import Completed, NotFound, TimedOut
     from windlass.connect import connect, connect_sync
     from windlass.core.errors import (
         AlreadyRunning,
@@ -66,7 +67,6 @@ if TYPE_CHECKING:
     from windlass.core.stats import QueueStats, Totals
     from windlass.core.store import CancelOutcome
     from windlass.core.unique import Unique
-    from windlass.results import Completed, NotFound, TimedOut
 
     __version__: str
 
@@ -133,7 +133,6 @@ __all__ = [
     "ValueTooLarge",
     "WindlassError",
     "WrongState",
-    "__version__",
     "connect",
     "connect_sync",
 ]
@@ -141,6 +140,7 @@ __all__ = [
 _HOMES = {
     "windlass.blocking": ("BlockingClient",),
     "windlass.client": ("Client",),
+    "windlass.client.results": ("Completed", "NotFound", "TimedOut"),
     "windlass.connect": ("connect", "connect_sync"),
     "windlass.core.filters": ("JobFilter",),
     "windlass.core.ids": ("JobId",),
@@ -154,7 +154,6 @@ _HOMES = {
     "windlass.core.stats": ("QueueStats", "Totals"),
     "windlass.core.store": ("CancelOutcome",),
     "windlass.core.unique": ("Unique",),
-    "windlass.results": ("Completed", "NotFound", "TimedOut"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -9,8 +9,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Final, ParamSpec
 
-from windlass.blocking import BlockingClient
-from windlass.client import Background, Client
+from windlass.blocking.client import BlockingClient
+from windlass.client.client import Background, Client
 from windlass.codec import JSON, Codec
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.duration import ZERO, Duration, duration

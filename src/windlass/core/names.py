@@ -65,7 +65,8 @@ def _check_integer(value: object, what: str, least: int, most: int) -> int:
         message = f"{what} must be an integer, not {value!r}"
         raise InvalidValue(message)
     if not least <= value <= most:
-        message = f"{what} must be from {least:,} to {most:,}, not {value:,}"
+        shown = f"{value:,}" if abs(value) < 2**64 else "a far larger number"
+        message = f"{what} must be from {least:,} to {most:,}, not {shown}"
         raise InvalidValue(message)
     return value
 

@@ -50,8 +50,9 @@ class Exponential:
         """Return `base * factor ** (attempt - 1)`, jittered, then capped."""
         if not _retryable(error, self.retry_on, self.give_up_on):
             return None
-        plain = _grown(duration(self.base, "base"), self.factor, attempt)
-        return min(_jittered(plain, self.jitter, draw), duration(self.cap, "cap"))
+        cap = duration(self.cap, "cap")
+        plain = min(_grown(duration(self.base, "base"), self.factor, attempt), cap)
+        return min(_jittered(plain, self.jitter, draw), cap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Linear:
         cap = duration(self.cap, "cap")
         steps = duration(self.step, "step").total_seconds() * (attempt - 1)
         plain = duration(self.base, "base") + timedelta(seconds=min(steps, LONGEST.total_seconds()))
-        return min(_jittered(plain, self.jitter, draw), cap)
+        return min(_jittered(min(plain, cap), self.jitter, draw), cap)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 
+from windlass.client.upkeep import promote_all
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.store import Store
 from windlass.engine.service import Service
-from windlass.upkeep import promote_all
 
 
 class Promoter(Service):

@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
+from windlass.client.upkeep import prune_all
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.retention import Retention
 from windlass.core.store import Store
 from windlass.engine.service import Service
-from windlass.upkeep import prune_all
 
 
 class Pruner(Service):

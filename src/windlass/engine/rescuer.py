@@ -3,11 +3,11 @@
 import logging
 from datetime import timedelta
 
+from windlass.client.upkeep import rescue_all
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.retention import Retention
 from windlass.core.store import RescueRequest, Store
 from windlass.engine.service import Service
-from windlass.upkeep import rescue_all
 
 logger = logging.getLogger("windlass")
 

@@ -16,38 +16,34 @@ It needs Hypothesis. `WINDLASS_EXAMPLES` says how many examples to run.
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
-from uuid import UUID
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, assert_never
 
 from hypothesis import HealthCheck, settings, stateful
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from windlass.core.clock import Clock, Rng
-from windlass.core.errors import UniqueConflict
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
-from windlass.core.job import NO_HEADERS, Claim, Enqueued, Failure, Job, Note, PreparedJob, Progress, Token
-from windlass.core.retention import Keep, Retention
+from windlass.core.job import Job, Note, PreparedJob, Progress, Token
+from windlass.core.retention import Retention
 from windlass.core.states import State
 from windlass.core.stats import QueueStats, Totals
 from windlass.core.store import (
     ClaimRequest,
-    KvAny,
     KvWrite,
     RescueRequest,
-    Settled,
     Settlement,
-    SettleResult,
     Store,
 )
-from windlass.core.unique import Unique, hold
-from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
+from windlass.testing import calls, draws
+from windlass.testing.calls import Call, explanation, in_full, visible, within_attempts
 from windlass.testing.clock import FakeClock
-from windlass.testing.model import Model
+from windlass.testing.model import Minute, Model
 from windlass.testing.rng import SeededRng
 
 T = TypeVar("T")
@@ -57,102 +53,29 @@ Fresh: TypeAlias = Callable[[], AbstractContextManager[Place]]
 
 EXAMPLES: Final = int(os.environ.get("WINDLASS_EXAMPLES", "100"))
 STEPS: Final = 50
-MANY: Final = 1_000_000
-
-queues = st.sampled_from(["a", "b"])
-kinds = st.sampled_from([None, "x", "y"])
-payloads = st.sampled_from([b"", b"one", b"two"])
-seconds = st.sampled_from([0, 1, 5, 30, 90]).map(lambda n: timedelta(seconds=n))
-picks = st.integers(0, 40)
-keys = st.sampled_from([b"k", b"k\x00", b"\xff", b"kk"])
-values = st.sampled_from([None, b"", b"v", b"w"])
-pairs = st.dictionaries(keys, values, max_size=2)
-workers = st.sampled_from(["w1", "w2", "w3"])
-
-uniques = st.builds(
-    Unique,
-    key=st.sampled_from(["k1", "k2"]),
-    scope=st.sampled_from(["queue", "kind", "global"]),
-    until=st.sampled_from(["claimed", "claimed", "finished", timedelta(seconds=20)]),
-    on_conflict=st.sampled_from(["keep", "keep", "raise"]),
-    match_payload=st.booleans(),
-) | st.builds(Unique, key=st.sampled_from(["k1", "k2"]), on_conflict=st.just("replace"))
-
-failures = st.builds(Failure, message=st.sampled_from(["boom", "café"]), type=st.sampled_from([None, "ValueError"]))
-verdicts: st.SearchStrategy[Verdict] = st.one_of(
-    st.builds(ToSucceeded, result=st.sampled_from([None, b"done"]), codec=st.just("raw")),
-    st.builds(ToRetry, delay=seconds, failure=failures),
-    st.builds(ToDead, failure=failures),
-    st.builds(ToSnoozed, delay=seconds),
-    st.builds(ToReleased, started=st.booleans()),
-    st.builds(ToCancelled, reason=st.just("not wanted")),
-)
-
-keeps = st.sampled_from([None, timedelta(0), timedelta(seconds=10), timedelta(minutes=2)])
-retentions = st.builds(
-    Retention,
-    default=st.builds(Keep, succeeded=keeps, dead=keeps, cancelled=keeps),
-    queues=st.dictionaries(queues, st.builds(Keep, succeeded=keeps, dead=keeps, cancelled=keeps), max_size=1),
-    most=st.sampled_from([None, None, 0, 1, 3]),
-)
 
 
-@st.composite
-def prepared_jobs(draw: st.DrawFn) -> PreparedJob:
-    """Draw a job with a fresh id; the machine may give it one that was used before."""
-    queue, kind, tenant = draw(queues), draw(kinds), draw(st.sampled_from([None, None, "t"]))
-    payload, unique = draw(payloads), draw(st.none() | uniques)
-    return PreparedJob(
-        id=JobId(str(UUID(int=draw(st.integers(1, 2**128 - 1))))),
-        queue=queue,
-        kind=kind,
-        payload=payload,
-        codec="raw",
-        headers=draw(st.sampled_from([NO_HEADERS, {"trace": "ü"}])),
-        tenant=tenant,
-        priority=draw(st.sampled_from([100, 1000])),
-        max_attempts=draw(st.integers(1, 3)),
-        run_at=None,
-        delay=draw(st.none() | seconds),
-        unique=None if unique is None else hold(unique, queue=queue, kind=kind, tenant=tenant, payload=payload),
-        kv=draw(pairs),
-    )
+class View(NamedTuple):
+    """All that can be read of a store, without what is its own business."""
 
-
-requests = st.builds(
-    ClaimRequest,
-    queues=st.sampled_from([["a"], ["b"], ["a", "b"], ["b", "a"], []]),
-    limit=st.integers(0, 5),
-    lease=seconds,
-    kinds=st.sampled_from([None, None, None, ["x"], ["x", "y"]]),
-    worker=workers,
-)
-
-
-class Ending(NamedTuple):
-    """How one of the claims, of any age, is to be settled."""
-
-    pick: int
-    verdict: Verdict
-    keep: bool
-    then: Sequence[PreparedJob]
-    kv: Mapping[bytes, bytes | None]
-
-
-endings = st.builds(Ending, picks, verdicts, st.booleans(), st.lists(prepared_jobs(), max_size=2), pairs)
+    jobs: list[Job]
+    holders: dict[JobId, tuple[bool, Token | None]]
+    queues: dict[str, tuple[bool, Totals]]
+    minutes: dict[Minute, Totals]
+    values: list[tuple[bytes, bytes]]
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """One store, one model, three workers, and every claim that was ever given."""
+    """One store, one model, three draws.workers, and every claim that was ever given."""
 
     def __init__(self, fresh: Fresh) -> None:
         """Open a fresh store."""
         super().__init__()
         self.clock = FakeClock()
         self.model = Model(self.clock.now())
-        self.claims: list[tuple[JobId, Token]] = []
+        self.claims: list[calls.Held] = []
         self.ids: list[JobId] = []
-        self.calls = 0
+        self.requests = 0
         self.runner = asyncio.Runner()
         self.where: AbstractContextManager[Place] = fresh()
         self.place: Place = self.where.__enter__()
@@ -172,200 +95,152 @@ class StoreMachine(RuleBasedStateMachine):
             self.runner.close()
             self.where.__exit__(None, None, None)
 
-    @rule(jobs=st.lists(prepared_jobs(), max_size=4), same=st.none() | picks, repeat=st.booleans())
+    @rule(jobs=st.lists(draws.prepared_jobs(), max_size=4), same=st.none() | draws.picks, repeat=st.booleans())
     def enqueue(self, jobs: list[PreparedJob], same: int | None, *, repeat: bool) -> None:
         """Enqueue a batch, maybe with an id that was used before, maybe twice by one request."""
         if jobs and self.ids and same is not None:
             jobs[-1] = jobs[-1]._replace(id=self._pick(same))
-        request_id = self._request_id()
-        expected = _outcome(lambda: self.model.enqueue(jobs))
+        self._do(calls.enqueue(jobs, self._request_id()), repeat=repeat)
+        self._know(jobs)
 
-        for _ in range(2 if repeat else 1):
-            assert self._enqueued(jobs, request_id) == expected
-
-        self.ids += [job.id for job in jobs if job.id not in self.ids]
-
-    def _enqueued(self, jobs: Sequence[PreparedJob], request_id: str) -> list[Enqueued] | str:
-        return _outcome(lambda: self.run(self.store.enqueue(jobs, request_id=request_id)))
-
-    @rule(request=requests, repeat=st.booleans())
+    @rule(request=draws.requests, repeat=st.booleans())
     def claim(self, request: ClaimRequest, *, repeat: bool) -> None:
         """Claim, maybe twice by one request: the second time gives the same claims."""
-        request_id = self._request_id()
-        expected = self.model.claim(request)
-
-        given = self.run(self.store.claim(request, request_id=request_id))
-
-        assert [claim.job.id for claim in given] == [record.job.id for record in expected]
-        assert not {claim.token for claim in given} & {token for _, token in self.claims}
-        assert len({claim.token for claim in given}) == len(given)
-        if repeat:
-            again = self.run(self.store.claim(request, request_id=request_id))
-            assert [_proof(claim) for claim in again] == [_proof(claim) for claim in given]
-        for claim, record in zip(given, expected, strict=True):
-            self.model.give(record, claim.token, request)
-            assert _visible(claim.job) == _visible(record.job)
-        self.claims += [_proof(claim) for claim in given]
+        self._hold(self._do(calls.claim(request, self._request_id()), repeat=repeat))
 
     @precondition(lambda self: self.claims)
-    @rule(several=st.lists(endings, min_size=1, max_size=4), repeat=st.booleans())
-    def settle(self, several: list[Ending], *, repeat: bool) -> None:
+    @rule(several=st.lists(draws.endings, min_size=1, max_size=4), repeat=st.booleans())
+    def settle(self, several: list[draws.Ending], *, repeat: bool) -> None:
         """Settle claims of any age, in one batch."""
         batch = list(map(self._settlement, several))
-        request_id = self._request_id()
-        expected = [self.model.settle(each) for each in batch]
-
-        answers = self.run(self.store.settle(batch, request_id=request_id))
-
-        self._assert_settled(batch, answers, expected)
-        if repeat:
-            again = self.run(self.store.settle(batch, request_id=request_id))
-            assert list(map(_name, again)) == list(map(_name, answers))
-        self.ids += [job.id for each in batch for job in each.then if job.id not in self.ids]
-
-    def _settlement(self, ending: Ending) -> Settlement:
-        job_id, token = self._claimed(ending.pick)
-        if not isinstance(ending.verdict, ToRetry):
-            return Settlement(job_id, token, *ending[1:])
-        # whoever decides on a retry has an attempt left, and keeps what is meant for the end of the job
-        record = self.model.jobs.get(job_id)
-        if record is not None and record.job.attempt >= record.job.max_attempts:
-            return Settlement(job_id, token, ToDead(ending.verdict.failure), *ending[2:])
-        return Settlement(job_id, token, ending.verdict, ending.keep)
-
-    def _assert_settled(
-        self, batch: Sequence[Settlement], answers: Sequence[SettleResult], expected: Sequence[SettleResult]
-    ) -> None:
-        assert len(answers) == len(expected)
-        for settlement, answer, wanted in zip(batch, answers, expected, strict=True):
-            forgotten = wanted is Settled.LOST and settlement.token in self.model.gone
-            allowed = {"LOST", "REPEATED"} if forgotten else {_name(wanted)}
-            assert _name(answer) in allowed, settlement
+        self._do(calls.settle(batch, self._request_id()), repeat=repeat)
+        self._know([job for each in batch for job in each.then])
 
     @precondition(lambda self: self.claims)
-    @rule(chosen=st.lists(picks, min_size=1, max_size=3), lease=seconds)
+    @rule(chosen=st.lists(draws.picks, min_size=1, max_size=3), lease=draws.seconds)
     def renew(self, chosen: list[int], lease: timedelta) -> None:
         """Renew claims of any age."""
-        held = [self._claimed(pick) for pick in chosen]
-        expected = [self.model.renew(job_id, token, lease) for job_id, token in held]
-
-        answers = self.run(self.store.renew(held, lease))
-
-        assert [answer is not None for answer in answers] == expected
-        for (job_id, _), answer in zip(held, answers, strict=True):
-            job = self.model.jobs[job_id].job if answer is not None else None
-            assert answer is None or (job and tuple(answer) == (job.lease_expires_at, job.cancel_requested))
+        self._do(calls.renew(list(map(self._held, chosen)), lease))
 
     @precondition(lambda self: self.claims)
     @rule(
-        pick=picks,
+        pick=draws.picks,
         progress=st.none() | st.builds(Progress, done=st.integers(0, 3), total=st.sampled_from([None, 3])),
         lines=st.lists(st.tuples(st.just("info"), st.sampled_from(["begun", "ü"])), max_size=2),
     )
     def note(self, pick: int, progress: Progress | None, lines: list[tuple[str, str]]) -> None:
         """Report with a claim of any age."""
-        job_id, token = self._claimed(pick)
-        note = Note(job_id, token, progress, lines)
-
-        assert self.run(self.store.note([note])) == [self.model.note(note)]
+        self._do(calls.note(Note(*self._held(pick), progress, lines)))
 
     @precondition(lambda self: self.ids)
-    @rule(chosen=st.lists(picks, min_size=1, max_size=3), retention=retentions)
+    @rule(chosen=st.lists(draws.picks, min_size=1, max_size=3), retention=draws.retentions)
     def cancel(self, chosen: list[int], retention: Retention) -> None:
         """Cancel jobs in any state."""
-        ids = list(map(self._pick, chosen))
-        expected = [self.model.cancel(job_id, retention) for job_id in ids]
-
-        assert self.run(self.store.cancel(ids, retention)) == expected
+        self._do(calls.cancel(list(map(self._pick, chosen)), retention))
 
     @precondition(lambda self: self.ids)
-    @rule(chosen=st.lists(picks, min_size=1, max_size=3))
+    @rule(chosen=st.lists(draws.picks, min_size=1, max_size=3))
     def retry(self, chosen: list[int]) -> None:
         """Retry jobs in any state."""
-        ids = list(map(self._pick, chosen))
-        expected = [self.model.retry(job_id) for job_id in ids]
-
-        assert self.run(self.store.retry(ids)) == expected
+        self._do(calls.retry(list(map(self._pick, chosen))))
 
     @precondition(lambda self: self.ids)
-    @rule(chosen=st.lists(picks, min_size=1, max_size=3))
+    @rule(chosen=st.lists(draws.picks, min_size=1, max_size=3))
     def delete(self, chosen: list[int]) -> None:
         """Delete jobs in any state."""
-        ids = list(map(self._pick, chosen))
-        expected = [self.model.delete(job_id) for job_id in ids]
-
-        assert self.run(self.store.delete(ids)) == expected
+        self._do(calls.delete(list(map(self._pick, chosen))))
 
     @precondition(lambda self: self.ids)
-    @rule(pick=picks, by=st.none() | st.sampled_from([-10, 0, 7]))
+    @rule(pick=draws.picks, by=st.none() | st.sampled_from([-10, 0, 7]))
     def reschedule(self, pick: int, by: int | None) -> None:
         """Give a job another time, past or to come."""
-        job_id = self._pick(pick)
         run_at = None if by is None else self.clock.now() + timedelta(seconds=by)
+        self._do(calls.reschedule(self._pick(pick), run_at))
 
-        assert self.run(self.store.reschedule([job_id], run_at)) == [self.model.reschedule(job_id, run_at)]
-
-    @rule(queue=queues, paused=st.booleans())
+    @rule(queue=draws.queues, paused=st.booleans())
     def pause(self, queue: str, *, paused: bool) -> None:
         """Pause or resume a queue, known or not."""
-        self.model.paused[queue] = paused
+        self._do(calls.pause(queue, paused=paused))
 
-        self.run(self.store.set_paused(queue, paused=paused))
-
-    @rule(
-        request=st.builds(
-            RescueRequest,
-            queues=st.sampled_from([None, None, ["a"], ["a", "b"], []]),
-            workers=st.sampled_from([None, None, ["w1"], ["w2", "w3"]]),
-            force=st.booleans(),
-            to=st.sampled_from(["retry", "retry", "dead"]),
-            limit=st.just(MANY),
-        ),
-        retention=retentions,
-    )
+    @rule(request=draws.rescues, retention=draws.retentions)
     def rescue(self, request: RescueRequest, retention: Retention) -> None:
         """Take back claims."""
-        expected = self.model.rescue(request, retention)
-
-        assert sorted(self.run(self.store.rescue(request, retention))) == sorted(expected)
+        self._do(calls.rescue(request, retention))
 
     @rule()
     def promote(self) -> None:
         """Promote everything that is due: afterwards nothing that is due is called scheduled."""
         self.model.promote()
 
-        self.run(self.store.promote(limit=MANY))
+        self.run(self.store.promote(limit=draws.MANY))
 
         for job in self._listing():
             assert job.state is not State.SCHEDULED or job.run_at > self.clock.now()
 
-    @rule(retention=retentions)
+    @rule(retention=draws.retentions)
     def prune(self, retention: Retention) -> None:
         """Prune everything that is past its retention."""
         before = {job.id for job in self._listing()}
 
-        count = self.run(self.store.prune(retention, limit=MANY))
+        count = self.run(self.store.prune(retention, limit=draws.MANY))
 
         removed = before - {job.id for job in self._listing()}
         assert len(removed) == count
         assert self.model.prune(removed, retention)
 
-    @rule(key=keys, value=values, expected=st.just(KvAny.ANY) | values)
-    def kv_write(self, key: bytes, value: bytes | None, expected: bytes | KvAny | None) -> None:
+    @rule(write=draws.kv_writes)
+    def kv_write(self, write: KvWrite) -> None:
         """Write a value, with or without a condition."""
-        write = KvWrite(key, value, expected)
+        self._do(calls.kv_write(write))
 
-        assert self.run(self.store.kv_write(write)) == self.model.kv_write(write)
-
-    @rule(name=st.sampled_from(["l1", "l2"]), holder=workers, ttl=seconds)
+    @rule(name=draws.locks, holder=draws.workers, ttl=draws.seconds)
     def lock(self, name: str, holder: str, ttl: timedelta) -> None:
         """Take, renew or fail to take a lock."""
-        assert self.run(self.store.lock(name, holder, ttl)) == self.model.lock(name, holder, ttl)
+        self._do(calls.lock(name, holder, ttl))
 
-    @rule(name=st.sampled_from(["l1", "l2"]), holder=workers)
+    @rule(name=draws.locks, holder=draws.workers)
     def unlock(self, name: str, holder: str) -> None:
         """Let go of a lock that may be another's or over."""
-        assert self.run(self.store.unlock(name, holder)) == self.model.unlock(name, holder)
+        self._do(calls.unlock(name, holder))
+
+    @rule(rivals=st.lists(draws.rivals, min_size=2, max_size=4))
+    def do_together(self, rivals: list[draws.Rival]) -> None:
+        """Make calls at once: some order of them must explain all answers, and what is read afterwards."""
+        made = list(map(self._call, rivals))
+
+        answers = self.run(_gathered(call.make(self.store) for call in made))
+
+        seen = self._view()
+        fitting = [model for model in explanation(self.model, made, answers) if self._wanted(model) == seen]
+        assert fitting, [(call.name, answer) for call, answer in zip(made, answers, strict=True)]
+        self.model = fitting[0]
+        for call, answer in zip(made, answers, strict=True):
+            if call.name == "claim":
+                self._hold(answer)
+
+    def _call(self, rival: draws.Rival) -> Call:
+        match rival:
+            case draws.Enqueue(jobs):
+                self._know(jobs)
+                return calls.enqueue(jobs)
+            case draws.Settle(several):
+                batch = list(map(self._settlement, several)) if self.claims else []
+                self._know([job for each in batch for job in each.then])
+                return calls.settle(batch)
+            case draws.Cancel(chosen, retention):
+                return calls.cancel(list(map(self._pick, chosen)) if self.ids else [], retention)
+            case draws.Retry(chosen):
+                return calls.retry(list(map(self._pick, chosen)) if self.ids else [])
+            case draws.Pause(queue, paused):
+                return calls.pause(queue, paused=paused)
+            case draws.Rescue(request, retention):
+                return calls.rescue(request, retention)
+            case ClaimRequest():
+                return calls.claim(rival)
+            case KvWrite():
+                return calls.kv_write(rival)
+            case _:
+                assert_never(rival)
 
     @rule(by=st.sampled_from([1, 4, 5, 25, 61]))
     def advance(self, by: int) -> None:
@@ -383,78 +258,92 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def everything_is_as_the_model_says(self) -> None:
-        """Read everything back, in every way that a store can be read."""
-        self._jobs_are_as_the_model_says()
-        self._holders_are_as_the_model_says()
-        self._counts_add_up()
-        self._minutes_add_up()
-        self._values_are_as_the_model_says()
+        """Read everything back, in every way that a store can be read (I1 to I8)."""
+        seen, wanted = self._view(), self._wanted(self.model)
 
-    def _jobs_are_as_the_model_says(self) -> None:
-        """Read everything back (I1 to I8)."""
-        wanted = sorted((self._now_seen(record.job) for record in self.model.jobs.values()), key=lambda job: job.seq)
-        listed = [self._now_seen(job) for job in self._listing()]
-        read = self.run(self.store.get(self.ids))
+        assert seen.jobs == wanted.jobs
+        assert seen.holders == wanted.holders
+        assert seen.queues == wanted.queues
+        assert seen.minutes == wanted.minutes
+        assert seen.values == wanted.values
 
-        assert [_visible(job) for job in listed] == [_visible(job) for job in wanted]
-        assert [job.seq for job in listed] == sorted({job.seq for job in listed})
-        for job_id, job in zip(self.ids, read, strict=True):
-            record = self.model.jobs.get(job_id)
-            assert (job is None) == (record is None)
-            if job is not None and record is not None:
-                assert _in_full(self._now_seen(job)) == _in_full(self._now_seen(record.job))
-                assert job.attempt <= job.max_attempts
+    def _do(self, call: Call, *, repeat: bool = False) -> Any:  # noqa: ANN401 - each call has an answer of its own
+        answer = self.run(_gathered([call.make(self.store)]))[0]
+        assert call.explain(self.model, answer), (call.name, answer)
+        if repeat:
+            assert self.run(_gathered([call.make(self.store)])) == [answer]
+        return answer
 
-    def _holders_are_as_the_model_says(self) -> None:
-        """Look at the jobs as waiters do: a token is held by a running job alone."""
-        seen = self.run(self.store.glance(self.ids))
-
-        assert set(seen) == set(self.model.jobs)
-        for job_id, glance in seen.items():
-            record = self.model.jobs[job_id]
-            token = glance.token if glance.state is State.RUNNING else None
-            assert (glance.cancel_requested, token) == (record.job.cancel_requested, record.token)
-
-    def _counts_add_up(self) -> None:
-        """Count by state (I13), and compare what ever happened."""
+    def _view(self) -> View:
         listed = self._listing()
-        stats = {row.queue or "": row for row in self.run(self.store.stats())}
+        read = self.run(self.store.get([*(job.id for job in listed), *self.ids]))
+        assert [job and visible(job) for job in read[: len(listed)]] == [
+            visible(job)._replace(headers=dict(job.headers)) for job in listed
+        ]
+        assert {job.id for job in read if job is not None} == {job.id for job in listed}
+        assert all(job.attempt <= job.max_attempts for job in listed)
+        glances = self.run(self.store.glance(self.ids))
+        return View(
+            jobs=[in_full(job, self.clock.now()) for job in read[: len(listed)] if job is not None],
+            holders={
+                job_id: (glance.cancel_requested, glance.token if glance.state is State.RUNNING else None)
+                for job_id, glance in glances.items()
+            },
+            queues=self._queues(listed),
+            minutes=self._minutes(),
+            values=self.run(self.store.kv_scan(b"", after=None, limit=draws.MANY)),
+        )
 
-        assert list(stats) == sorted(self.model.paused)
-        for queue, row in stats.items():
-            here = [job for job in listed if job.queue == queue]
-            assert row == _counted(queue, here, paused=self.model.paused[queue], totals=self.model.totals(queue))
+    def _wanted(self, model: Model) -> View:
+        records = sorted(model.jobs.values(), key=lambda record: record.job.seq)
+        return View(
+            jobs=[in_full(record.job, self.clock.now()) for record in records],
+            holders={record.job.id: (record.job.cancel_requested, record.token) for record in records},
+            queues={queue: (paused, model.totals(queue)) for queue, paused in sorted(model.paused.items())},
+            minutes={minute: Totals(**counts) for minute, counts in model.counts.items()},
+            values=sorted(model.kv.items()),
+        )
 
-    def _minutes_add_up(self) -> None:
-        """Compare what happened in each minute."""
-        since = self.clock.now() - timedelta(days=7)
-        read = self.run(self.store.minutes(since=since, until=self.clock.now() + timedelta(minutes=1)))
+    def _queues(self, listed: Sequence[Job]) -> dict[str, tuple[bool, Totals]]:
+        rows = self.run(self.store.stats())
+        for row in rows:
+            # the counts of one moment equal a listing of the same moment (I13)
+            here = [job for job in listed if job.queue == row.queue]
+            assert row == _counted(row, here)
+        assert [row.queue for row in rows] == sorted(row.queue or "" for row in rows)
+        return {row.queue or "": (row.paused, row.totals) for row in rows}
 
-        assert {row[:3]: row.counts for row in read if any(row.counts)} == {
-            minute: Totals(**counts) for minute, counts in self.model.counts.items()
-        }
-
-    def _values_are_as_the_model_says(self) -> None:
-        """Read the caller's own keys back."""
-        assert self.run(self.store.kv_scan(b"", after=None, limit=MANY)) == sorted(self.model.kv.items())
+    def _minutes(self) -> dict[Minute, Totals]:
+        since, until = self.clock.now() - timedelta(days=7), self.clock.now() + timedelta(minutes=1)
+        rows = self.run(self.store.minutes(since=since, until=until))
+        return {(row.minute, row.queue, row.kind): row.counts for row in rows if any(row.counts)}
 
     def _listing(self) -> list[Job]:
-        return self.run(self.store.jobs(JobFilter(), after=None, limit=MANY))
+        return self.run(self.store.jobs(JobFilter(), after=None, limit=draws.MANY))
+
+    def _settlement(self, ending: draws.Ending) -> Settlement:
+        job_id, token = self._held(ending.pick)
+        settlement = Settlement(job_id, token, ending.verdict, ending.keep, ending.then, ending.kv)
+        return within_attempts(self.model, settlement)
+
+    def _know(self, jobs: Sequence[PreparedJob]) -> None:
+        self.ids += [job.id for job in jobs if job.id not in self.ids]
+
+    def _hold(self, given: Sequence[tuple[Job, Token]]) -> None:
+        tokens = {token for _, token in given}
+        assert len(tokens) == len(given)
+        assert not tokens & {token for _, token in self.claims}
+        self.claims += [(job.id, token) for job, token in given]
 
     def _pick(self, pick: int) -> JobId:
         return self.ids[-1 - pick % len(self.ids)]
 
-    def _claimed(self, pick: int) -> tuple[JobId, Token]:
+    def _held(self, pick: int) -> calls.Held:
         return self.claims[-1 - pick % len(self.claims)]
 
     def _request_id(self) -> str:
-        self.calls += 1
-        return f"call-{self.calls}"
-
-    def _now_seen(self, job: Job) -> Job:
-        # a store may promote without a write, when it claims
-        due = job.state is State.SCHEDULED and job.run_at <= self.clock.now()
-        return job._replace(state=State.PENDING) if due else job
+        self.requests += 1
+        return f"request-{self.requests}"
 
 
 def run_machine(fresh: Fresh, *, examples: int = EXAMPLES, steps: int = STEPS) -> None:
@@ -476,38 +365,15 @@ def run_machine(fresh: Fresh, *, examples: int = EXAMPLES, steps: int = STEPS) -
     )
 
 
-def _outcome(call: Callable[[], T]) -> T | str:
-    try:
-        return call()
-    except UniqueConflict:
-        return "UniqueConflict"
+async def _gathered(work: Iterable[Awaitable[Any]]) -> list[Any]:
+    return await asyncio.gather(*work)
 
 
-def _proof(claim: Claim) -> tuple[JobId, Token]:
-    return claim.job.id, claim.token
-
-
-def _name(answer: SettleResult) -> str:
-    return answer.name if isinstance(answer, Settled) else type(answer).__name__
-
-
-def _visible(job: Job) -> Job:
-    """Leave out what is the store's own (the sequence number) and what only `get` fills."""
-    return job._replace(seq=0, headers=dict(job.headers), history=(), log=())
-
-
-def _in_full(job: Job) -> Job:
-    # why a delivery was rescued or cancelled is told by the job's last error
-    history = tuple(each if each.outcome == "failed" else each._replace(failure=None) for each in job.history)
-    return job._replace(seq=0, headers=dict(job.headers), history=history)
-
-
-def _counted(queue: str, jobs: Sequence[Job], *, paused: bool, totals: Totals) -> QueueStats:
+def _counted(row: QueueStats, jobs: Sequence[Job]) -> QueueStats:
     waiting = [job.run_at for job in jobs if job.state is State.PENDING]
     states = Counter(job.state for job in jobs)
-    return QueueStats(
-        queue=queue,
-        paused=paused,
+    return replace(
+        row,
         scheduled=states[State.SCHEDULED],
         pending=states[State.PENDING],
         running=states[State.RUNNING],
@@ -515,5 +381,4 @@ def _counted(queue: str, jobs: Sequence[Job], *, paused: bool, totals: Totals) -
         dead=states[State.DEAD],
         cancelled=states[State.CANCELLED],
         oldest_waiting=min(waiting, default=None),
-        totals=totals,
     )

@@ -4,9 +4,9 @@ Written from the reference of moves alone, so that a mistake in a store is not c
 plain dictionaries and is as slow as it likes. The tokens are the store's own: the model is told them after a claim.
 """
 
-import copy
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
@@ -84,13 +84,26 @@ class Model:
     """Tokens that settled a job whose record was deleted: a store need not remember them."""
     made: int = 0
 
+    def copy(self) -> "Model":
+        """Return another model that knows the same."""
+        return replace(
+            self,
+            jobs={job_id: copy(record) for job_id, record in self.jobs.items()},
+            holders={name: copy(holder) for name, holder in self.holders.items()},
+            kv=dict(self.kv),
+            locks=dict(self.locks),
+            paused=dict(self.paused),
+            counts={minute: dict(counts) for minute, counts in self.counts.items()},
+            gone=set(self.gone),
+        )
+
     def enqueue(self, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
         """Put jobs in line, all or none."""
-        before = copy.deepcopy(self.__dict__)
+        before = self.copy()
         try:
             return [self._enqueue(new) for new in jobs]
         except UniqueConflict:
-            self.__dict__.update(before)
+            self.__dict__.update(before.__dict__)
             raise
 
     def _enqueue(self, new: PreparedJob) -> Enqueued:
@@ -158,14 +171,14 @@ class Model:
         if record is None or record.token != settlement.token:
             known = record is not None and record.settled_by == settlement.token
             return Settled.REPEATED if known else Settled.LOST
-        before = copy.deepcopy(self.__dict__)
+        before = self.copy()
         try:
             self._end_claim(record, settlement)
             for new in settlement.then:
                 self._enqueue(new)
             self._write(settlement.kv or {})
         except UniqueConflict as conflict:
-            self.__dict__.update(before)
+            self.__dict__.update(before.__dict__)
             return conflict
         return Settled.DONE
 

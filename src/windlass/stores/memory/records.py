@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Mapping
 from datetime import datetime
+from typing import TypeAlias
 
 import msgspec
 
@@ -12,6 +13,9 @@ from windlass.core.names import HISTORY_KEPT
 from windlass.core.states import State
 from windlass.core.unique import Hold
 from windlass.stores.memory.timeline import NOWHERE
+
+Ended: TypeAlias = tuple[int, int, datetime, datetime, str | None, str, Failure | None]
+"""A `Delivery` that has ended. The garbage collector soon leaves plain tuples of plain values alone, but not others."""
 
 
 class Record(msgspec.Struct, gc=False):
@@ -53,7 +57,7 @@ class Record(msgspec.Struct, gc=False):
     result_codec: str | None = None
     progress: Progress | None = None
     cancel_requested: bool = False
-    history: list[Delivery] | None = None
+    history: tuple[Ended, ...] = ()
     log: deque[LogLine] | None = None
 
     def job(self, history: tuple[Delivery, ...] = (), log: tuple[LogLine, ...] = ()) -> Job:
@@ -93,22 +97,18 @@ class Record(msgspec.Struct, gc=False):
 
     def whole_job(self) -> Job:
         """Return the job as it is now, with its history and log."""
-        history = list(self.history or ())
+        history = [Delivery(*ended) for ended in self.history]
         if self.state is State.RUNNING:
-            history.append(self._delivery(None, None, None))
+            history.append(Delivery(self.delivery, self.attempt, self._started_at(), None, self.worker, None))
         return self.job(tuple(history[-HISTORY_KEPT:]), tuple(self.log or ()))
 
     def end_delivery(self, now: datetime, outcome: str, failure: Failure | None) -> None:
         """Write how the delivery that runs ended."""
-        if self.history is None:
-            self.history = []
-        self.history.append(self._delivery(now, outcome, failure))
-        if len(self.history) > HISTORY_KEPT:
-            del self.history[0]
+        ended = (self.delivery, self.attempt, self._started_at(), now, self.worker, outcome, failure)
+        self.history = (*self.history, ended)[-HISTORY_KEPT:]
 
-    def _delivery(self, ended_at: datetime | None, outcome: str | None, failure: Failure | None) -> Delivery:
-        started_at = self.claimed_at or self.created_at
-        return Delivery(self.delivery, self.attempt, started_at, ended_at, self.worker, outcome, failure)
+    def _started_at(self) -> datetime:
+        return self.claimed_at or self.created_at
 
 
 def new_record(seq: int, given: PreparedJob, now: datetime, run_at: datetime) -> Record:

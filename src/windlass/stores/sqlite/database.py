@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from windlass.core.errors import SchemaMissing, SchemaTooNew, SchemaTooOld, StoreCorrupt, StoreUnavailable
 from windlass.core.failpoint import reach
+from windlass.stores.sqlite.faults import not_a_database
 from windlass.stores.sqlite.statements import migration
 from windlass.stores.sqlite.turns import Turns
 
@@ -30,6 +31,28 @@ class Options:
     migrate: bool = False
 
 
+def check_place(path: Path, options: Options) -> None:
+    """Refuse what cannot be a store, before any file is made beside it."""
+    if path.is_dir():
+        message = f"{path} is a folder: name a file in it"
+        raise StoreUnavailable(message)
+    if not path.exists():
+        if not options.create:
+            message = f"there is no {path}, and ?create=no forbids making it"
+            raise SchemaMissing(message)
+        return
+    if path.stat().st_size == 1:
+        # SQLite takes a single byte for an empty file, and would write over it
+        raise not_a_database(path)
+    # immutable: SQLite reads the header without a lock and without the log; what else it says may not be true yet
+    with closing(sqlite3.connect(f"file:{quote(str(path))}?immutable=1", uri=True)) as connection:
+        try:
+            connection.execute("select count(*) from sqlite_master").fetchone()
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+                raise
+
+
 def open_database(path: Path, options: Options, turns: Turns) -> sqlite3.Connection:
     """Return the connection that writes, on a file whose schema is the one this release works with.
 
@@ -37,9 +60,10 @@ def open_database(path: Path, options: Options, turns: Turns) -> sqlite3.Connect
     """
     turns.take()
     try:
-        _check_place(path, options, turns)
+        _check_not_emptied(path, turns)
         connection = connect(path, options)
         try:
+            _check_whole(connection, path)
             _bring_up(connection, path, options)
             _set_up(connection)
         except BaseException:
@@ -86,19 +110,22 @@ def _private_files() -> Generator[None]:
             os.umask(before)
 
 
-def _check_place(path: Path, options: Options, turns: Turns) -> None:
-    if path.is_dir():
-        message = f"{path} is a folder: name a file in it"
-        raise StoreUnavailable(message)
-    there = path.exists()
-    if not there and not options.create:
-        message = f"there is no {path}, and ?create=no forbids making it"
-        raise SchemaMissing(message)
-    if there and path.stat().st_size == 0 and turns.store_was_here:
+def _check_not_emptied(path: Path, turns: Turns) -> None:
+    if turns.store_was_here and path.exists() and path.stat().st_size == 0:
         message = (
             f"{path} is empty, but a store has been here: restore it from a backup, or remove it and {path}-turn to "
             "begin afresh"
         )
+        raise StoreCorrupt(message)
+
+
+def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that ends within a page: SQLite would read zeros there. With a log, the log has the page."""
+    log = Path(f"{path}-wal")
+    if log.exists() and log.stat().st_size:
+        return
+    if path.stat().st_size % int(connection.execute("pragma page_size").fetchone()[0]):
+        message = f"{path} is damaged (it ends within a page): restore it from a backup; the file was left as it is"
         raise StoreCorrupt(message)
 
 
@@ -163,6 +190,9 @@ def _set_up(connection: sqlite3.Connection) -> None:
     if mode != "wal":
         message = f"SQLite cannot use a write-ahead log here (journal mode {mode}): put the file on a local disk"
         raise StoreUnavailable(message)
-    # a file that cannot be written is told now, not at the first job
+    # a file that cannot be written is told now, not at the first job; to begin is not enough: SQLite begins to read then
     connection.execute("begin immediate")
-    connection.execute("rollback")
+    try:
+        connection.execute("update windlass_meta set value = value where name = 'schema'")
+    finally:
+        connection.execute("rollback")

@@ -1,5 +1,6 @@
 """SQLite's errors in our words."""
 
+import errno
 import sqlite3
 from pathlib import Path
 
@@ -12,31 +13,63 @@ def translate(error: Exception, path: Path) -> WindlassError:
     """Return what `error` means for a caller, and what to do about it."""
     if isinstance(error, WindlassError):
         return error
+    if isinstance(error, OSError):
+        return _of_the_system(error, path)
     if not isinstance(error, sqlite3.Error):
         return StoreUnavailable(f"the store at {path} failed: {error!r}")
-    match getattr(error, "sqlite_errorcode", 0) & _PRIMARY:
+    code = getattr(error, "sqlite_errorcode", 0)
+    if code == sqlite3.SQLITE_IOERR_SHMSIZE:
+        # the index of the log could not grow
+        return _full(path)
+    match code & _PRIMARY:
         case sqlite3.SQLITE_FULL:
-            return StoreFull(
-                f"no room left for {path}: free disk space (or raise max_page_count); nothing was written, "
-                "the same call will work then",
-                retryable=True,
-            )
+            return _full(path)
         case sqlite3.SQLITE_READONLY:
-            return StoreReadOnly(f"{path} cannot be written: give this user write access to the file and its folder")
+            return _read_only(path)
         case sqlite3.SQLITE_NOTADB:
-            return StoreCorrupt(
-                f"{path} is not a SQLite database: check the path in the URL; the file was left as it is"
-            )
+            return not_a_database(path)
         case sqlite3.SQLITE_CORRUPT:
             return StoreCorrupt(
                 f"{path} is damaged ({error}): stop all its processes and restore it from a backup, or "
                 "rescue what is left with `sqlite3 FILE .recover`; the file was left as it is"
             )
         case sqlite3.SQLITE_CANTOPEN:
-            return StoreUnavailable(f"{path} cannot be opened ({error}): check that its folder exists and is writable")
+            return _no_way_there(error, path)
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StoreUnavailable(f"{path} is held by a writer outside of Windlass ({error})", retryable=True)
         case sqlite3.SQLITE_IOERR:
             return StoreUnavailable(f"the disk under {path} failed ({error}): look at the system's log", retryable=True)
         case _:
             return StoreUnavailable(f"the store at {path} failed: {error}")
+
+
+def not_a_database(path: Path) -> StoreCorrupt:
+    """Return the error for a file of another format."""
+    return StoreCorrupt(f"{path} is not a SQLite database: check the path in the URL; the file was left as it is")
+
+
+def _of_the_system(error: OSError, path: Path) -> WindlassError:
+    """Return what a file beside the database met: the system says in other words what SQLite would say."""
+    match error.errno:
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return _read_only(path)
+        case errno.ENOSPC | errno.EDQUOT:
+            return _full(path)
+        case _:
+            return _no_way_there(error, path)
+
+
+def _read_only(path: Path) -> StoreReadOnly:
+    return StoreReadOnly(f"{path} cannot be written: give this user write access to the file and its folder")
+
+
+def _full(path: Path) -> StoreFull:
+    return StoreFull(
+        f"no room left for {path}: free disk space (or raise max_page_count); nothing was written, "
+        "the same call will work then",
+        retryable=True,
+    )
+
+
+def _no_way_there(error: Exception, path: Path) -> StoreUnavailable:
+    return StoreUnavailable(f"{path} cannot be opened ({error}): check that its folder exists and is writable")

@@ -12,7 +12,7 @@ from windlass.core.errors import WindlassError
 from windlass.core.topics import Hub
 from windlass.stores.sqlite import looks
 from windlass.stores.sqlite.checkpoint import Checkpointer
-from windlass.stores.sqlite.database import Options, connect, open_database
+from windlass.stores.sqlite.database import Options, check_place, connect, open_database
 from windlass.stores.sqlite.faults import translate
 from windlass.stores.sqlite.reader import Reader
 from windlass.stores.sqlite.turns import Turns
@@ -114,6 +114,7 @@ async def open_room(path: Path, options: Options, clock: Clock, hub: Hub) -> Roo
 
 
 def _open(path: Path, options: Options) -> tuple[Turns, sqlite3.Connection, sqlite3.Connection, sqlite3.Connection]:
+    check_place(path, options)
     turns = Turns(path)
     try:
         connection = open_database(path, options, turns)

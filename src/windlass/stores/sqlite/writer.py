@@ -113,7 +113,8 @@ class Writer:
         self._waiting.append(Call(move, argument, future, self._loop.time()))
         if self._idle:
             self._idle = False
-            self._bell.put(None)
+            # after what is ready to run on the loop now: calls that are made together are committed together
+            self._loop.call_soon(self._bell.put, None)
         if self._watch is None:
             self._watch = self._loop.call_later(WARN_AFTER, self._look_at_waits)
         return future

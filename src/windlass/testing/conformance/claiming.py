@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.job import NewJob
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.retention import KEEP_ALL
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State

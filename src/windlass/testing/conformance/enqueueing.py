@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.errors import InvalidName, InvalidValue, PayloadTooLarge, UniqueConflict
 from windlass.core.job import NewJob
 from windlass.core.names import MAX_PAYLOAD

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.errors import ClaimLost
 from windlass.core.job import Claim, Failure, NewJob, Note, Progress, Token
 from windlass.core.retention import KEEP_ALL

@@ -8,7 +8,7 @@ from typing import Final, Protocol, TypeVar
 
 import pytest
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.codec import JSON
 from windlass.core.filters import JobFilter
 from windlass.core.settings import QueueSettings, resolve

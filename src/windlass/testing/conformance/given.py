@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import uuid4
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.ids import JobId
 from windlass.core.job import NO_HEADERS, Claim, Job, PreparedJob
 from windlass.core.retry import Fixed

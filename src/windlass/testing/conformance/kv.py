@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.errors import InvalidValue, ValueTooLarge
 from windlass.core.names import MAX_KEY, MAX_VALUE
 from windlass.core.store import KvWrite, Store

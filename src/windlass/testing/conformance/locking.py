@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.errors import InvalidName, InvalidValue, LockLost
 from windlass.core.store import Store
 from windlass.testing.clock import FakeClock

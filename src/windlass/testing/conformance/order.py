@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.job import PRIORITY_HIGH, PRIORITY_LOW, PRIORITY_NORMAL, NewJob
 from windlass.core.store import Store
 from windlass.testing.clock import FakeClock

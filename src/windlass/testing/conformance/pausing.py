@@ -1,6 +1,6 @@
 """A paused queue gives no claim to anybody; everything else goes on."""
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.job import NewJob
 from windlass.core.states import State
 from windlass.testing.clock import FakeClock

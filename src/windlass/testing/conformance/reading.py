@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.errors import InvalidValue, JobNotFound
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.job import Delivery, Failure, Note, Progress
 from windlass.core.names import HISTORY_KEPT, LOG_LINES_KEPT, MAX_TRACEBACK
 from windlass.core.retention import KEEP_ALL

@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.errors import ClaimLost, UniqueConflict
 from windlass.core.job import Failure, NewJob
 from windlass.core.retention import KEEP_ALL

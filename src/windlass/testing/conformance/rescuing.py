@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.errors import ClaimLost
 from windlass.core.retention import KEEP_ALL, Keep, Retention
 from windlass.core.settings import QueueSettings

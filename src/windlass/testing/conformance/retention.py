@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.ids import JobId
 from windlass.core.job import NewJob
 from windlass.core.retention import Keep, Retention

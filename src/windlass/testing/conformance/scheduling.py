@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.errors import InvalidValue, JobNotFound, WrongState
 from windlass.core.job import PRIORITY_HIGH
 from windlass.core.states import State

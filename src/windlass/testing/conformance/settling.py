@@ -5,7 +5,7 @@ from typing import Protocol
 
 import pytest
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.errors import InvalidName, PayloadTooLarge, UniqueConflict, ValueTooLarge
 from windlass.core.job import Claim, NewJob
 from windlass.core.names import MAX_PAYLOAD, MAX_VALUE

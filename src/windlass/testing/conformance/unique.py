@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from windlass.client import Client
+from windlass.client.client import Client
 from windlass.core.errors import InvalidValue, UniqueConflict
 from windlass.core.filters import JobFilter
 from windlass.core.job import NewJob

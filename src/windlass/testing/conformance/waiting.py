@@ -3,13 +3,13 @@
 import asyncio
 from datetime import timedelta
 
-from windlass.client import Client
+from windlass.client.client import Client
+from windlass.client.results import Completed, NotFound, TimedOut, WaitResult
 from windlass.core.errors import ClientClosed
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
-from windlass.results import Completed, NotFound, TimedOut, WaitResult
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient, asleep, outlast, soon
 from windlass.testing.conformance.given import UNKNOWN, claimed, found

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from windlass.borrow import borrow
-from windlass.cancelled import Cancelled
+from windlass.borrow.borrow import borrow
+from windlass.client.cancelled import Cancelled
+from windlass.client.prepare import Preparer, checked_kv
 from windlass.core.clock import Rng
 from windlass.core.errors import ClaimLost, EncodeError, InvalidValue, PayloadTooLarge, WindlassError
 from windlass.core.job import Claim, Failure, NewJob
@@ -23,7 +24,6 @@ from windlass.core.verdict import (
     Verdict,
     verdict,
 )
-from windlass.prepare import Preparer, checked_kv
 
 Kv = Mapping[bytes | str, bytes | None]
 
@@ -33,6 +33,7 @@ _ENDS: Final[Mapping[type[Verdict], State]] = {
     ToCancelled: State.CANCELLED,
 }
 _NO_RESULT: Final = Returned()
+_SUCCEEDED: Final = ToSucceeded()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,9 @@ class Settler:
 
     def _settlement(self, claim: Claim, outcome: Outcome, extras: Extras) -> Settlement:
         job = claim.job
+        if outcome is _NO_RESULT and extras is NO_EXTRAS:
+            # nearly every settlement there is: nothing to decide
+            return Settlement(job.id, claim.token, _SUCCEEDED, self._retention.keeps(job.queue, State.SUCCEEDED))
         draw = self._rng.random()
         decided = verdict(job, outcome, retry=self._settings.of(job.queue).retry, draw=draw)
         end = _ENDS.get(type(decided))

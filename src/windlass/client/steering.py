@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+from windlass.client.operations import DELETE, REQUEUE, RETRY, Operation, by_filter, by_id, require, reschedule
+from windlass.client.upkeep import promote_all, prune_all, rescue_all
 from windlass.core.duration import Duration, duration, moment
 from windlass.core.errors import InvalidValue, JobNotFound
 from windlass.core.filters import JobFilter
@@ -17,8 +19,6 @@ from windlass.core.settings import UNSET, Settings, Unset
 from windlass.core.states import State
 from windlass.core.stats import QueueStats, total
 from windlass.core.store import RescueRequest, Store
-from windlass.operations import DELETE, REQUEUE, RETRY, Operation, by_filter, by_id, require, reschedule
-from windlass.upkeep import promote_all, prune_all, rescue_all
 
 Id = UUID | str
 Kept = Duration | Unset | None

@@ -14,7 +14,7 @@ import pytest
 
 import windlass
 from windlass import BlockingClient, Client, ClientClosed, Completed, InvalidValue, LockLost, NewJob, NotTransactional
-from windlass.kv import KeyValue
+from windlass.client.kv import KeyValue
 
 NEVER_CLOSED = """
 import sys

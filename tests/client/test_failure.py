@@ -1,8 +1,8 @@
 import pytest
 
+from windlass.client.failure import failure_of
 from windlass.core.errors import InvalidValue
 from windlass.core.names import MAX_ERROR, MAX_TRACEBACK
-from windlass.failure import failure_of
 
 
 class Mute(Exception):

@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Final
 
-from windlass.bell import Listeners
+from windlass.client.bell import Listeners
 from windlass.core.clock import Clock
 from windlass.core.errors import WindlassError
 from windlass.core.job import Claim

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, event
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 from sqlalchemy.orm import Session, SessionTransaction, scoped_session
 
-from windlass.borrow import errand, in_its_thread
+from windlass.borrow.borrow import errand, in_its_thread
 from windlass.core.errors import InvalidValue
 from windlass.core.store import Borrowed
 

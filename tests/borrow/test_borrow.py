@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 import windlass
 from windlass import Client, InvalidValue, State
-from windlass.borrow import borrow, errand
+from windlass.borrow.borrow import borrow, errand
 
 
 @pytest.fixture

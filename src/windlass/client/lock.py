@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from windlass.bell import Bell, Listeners
+from windlass.client.bell import Bell, Listeners
 from windlass.core.clock import Clock, Spawn
 from windlass.core.duration import ZERO
 from windlass.core.errors import InvalidValue, LockLost, WindlassError

@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
 from weakref import finalize
 
-from windlass.client import Client
+from windlass.blocking.portal import Portal
+from windlass.client.client import Client
+from windlass.client.kv import KeyValue
+from windlass.client.lock import HeldLock
 from windlass.core.duration import Duration
 from windlass.core.errors import ClientClosed
 from windlass.core.job import Job
-from windlass.kv import KeyValue
-from windlass.lock import HeldLock
-from windlass.portal import Portal
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -6,10 +6,18 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any, Final, Protocol, Self
 
-from windlass.bell import Listeners, answer
-from windlass.borrow import borrow
-from windlass.cancelled import Cancelled
-from windlass.claims import Claimer, requests_for
+from windlass.borrow.borrow import borrow
+from windlass.client.bell import Listeners, answer
+from windlass.client.cancelled import Cancelled
+from windlass.client.claims import Claimer, requests_for
+from windlass.client.failure import cut, failure_of
+from windlass.client.kv import KeyValue
+from windlass.client.lock import HeldLock, Locks, checked_ttl
+from windlass.client.prepare import Preparer
+from windlass.client.results import Completed, NotFound, TimedOut, WaitResult
+from windlass.client.settle import NO_EXTRAS, Extras, Kv, Settler, checked_claim, done_in_vain
+from windlass.client.steering import Id, Steering, checked_queues
+from windlass.client.watch import Watcher
 from windlass.codec import Codec, decode
 from windlass.core.clock import Clock, Rng
 from windlass.core.duration import Duration, duration
@@ -21,15 +29,7 @@ from windlass.core.settings import Settings
 from windlass.core.store import CancelOutcome, Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import GaveUp, GivenBack, Outcome, PutOff, Raised, Stopped
-from windlass.failure import cut, failure_of
-from windlass.kv import KeyValue
-from windlass.lock import HeldLock, Locks, checked_ttl
-from windlass.prepare import Preparer
-from windlass.results import Completed, NotFound, TimedOut, WaitResult
-from windlass.settle import NO_EXTRAS, Extras, Kv, Settler, checked_claim, done_in_vain
-from windlass.steering import Id, Steering, checked_queues
 from windlass.system import TaskSpawn
-from windlass.watch import Watcher
 
 HOLDER_BYTES: Final = 16
 

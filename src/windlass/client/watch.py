@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Final
 from weakref import WeakValueDictionary
 
-from windlass.bell import Bell, resolve
-from windlass.cancelled import Cancelled
+from windlass.client.bell import Bell, resolve
+from windlass.client.cancelled import Cancelled
 from windlass.core.clock import Clock, Running, Spawn
 from windlass.core.errors import StoreUnavailable
 from windlass.core.ids import JobId

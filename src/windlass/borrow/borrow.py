@@ -28,7 +28,7 @@ def borrow(connection: object) -> Borrowed:
     if isinstance(connection, Connection):
         return BorrowedSqlite(connection)
     if any(cls.__module__.partition(".")[0] == "sqlalchemy" for cls in type(connection).__mro__):
-        from windlass.borrow_sqlalchemy import borrow_sqlalchemy  # noqa: PLC0415 - the caller has it, others need not
+        from windlass.borrow.sqlalchemy import borrow_sqlalchemy  # noqa: PLC0415 - the caller has it, others need not
 
         if (borrowed := borrow_sqlalchemy(connection)) is not None:
             return borrowed

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from windlass.bell import resolve
+from windlass.client.bell import resolve
 from windlass.core.duration import Duration, duration
 from windlass.core.ids import JobId
 from windlass.core.job import Token
 
 if TYPE_CHECKING:
-    from windlass.watch import Watcher
+    from windlass.client.watch import Watcher
 
 # one for all events: it is held for the time of an append, by those few who wait
 _guard = threading.Lock()
