@@ -1,18 +1,20 @@
 """Each store against the model, far more often than the tests do."""
 
-import os
-import re
-import subprocess
-import sys
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from proofs.children import Children
+from proofs.ledger import Ledger, read
 from proofs.report import Report
+from windlass.connect import open_store
+from windlass.testing.machine import STEPS, Place, run_machine
 
 PROMISE = "each store does what the model does, stale tokens and repeated calls included"
-ROOT = Path(__file__).resolve().parent.parent
 STORES = ("memory", "sqlite")
-RUN = re.compile(r"(\d+) passing")
 
 
 @dataclass(frozen=True)
@@ -23,35 +25,31 @@ class Plan:
 
 def prove(folder: Path, plan: Plan) -> Report:
     report = Report("machine", PROMISE)
-    started = [(store, _start(folder, store, plan.examples)) for store in STORES]
-    for store, test in started:
-        _check(report, store, test, plan)
+    ledger = folder / "ledger"
+    with Children(ledger) as children:
+        for store in STORES:
+            children.start(store, drive, folder, store, plan.examples)
+        failed = children.wait(plan.seconds)
+    entries = list(read(ledger))
+    report.figure("steps in an example, at most", STEPS)
+    for store in STORES:
+        run = sum(entry.event == "count" and entry.process == store for entry in entries)
+        report.figure(f"examples on {store}", run)
+        report.needs(f"{plan.examples:,} examples on {store}", given=run >= plan.examples)
+    report.never("differences from the model", [f"{e.process}: {e.note}" for e in entries if e.event == "error"])
+    report.never("processes that failed or did not end", failed)
     return report
 
 
-def _start(folder: Path, store: str, examples: int) -> "subprocess.Popen[str]":
-    """Run the test of one store in a process of its own, on seeds of its own, beside the others."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/properties/test_machine.py"]
-    return subprocess.Popen(
-        [*command, "-k", store, "--hypothesis-show-statistics", "-m", ""],
-        cwd=ROOT,
-        env={**os.environ, "WINDLASS_EXAMPLES": str(examples), "TMPDIR": str(folder)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+async def drive(ledger: Ledger, folder: Path, store: str, examples: int) -> None:
+    """Drive one store; each example gets a fresh one and is noted."""
 
+    @contextmanager
+    def fresh() -> Iterator[Place]:
+        ledger.write("count")
+        with TemporaryDirectory(dir=folder) as place:
+            url = "memory://" if store == "memory" else f"sqlite:///{place}/jobs.db"
+            yield lambda clock, rng: open_store(url, clock=clock, rng=rng)
 
-def _check(report: Report, store: str, test: "subprocess.Popen[str]", plan: Plan) -> None:
-    try:
-        said, _ = test.communicate(timeout=plan.seconds)
-    except subprocess.TimeoutExpired:
-        said = f"not ended within {plan.seconds:.0f} s"
-    finally:
-        test.kill()
-        test.wait()
-    run = sum(map(int, RUN.findall(said)))
-    report.figure(f"examples on {store}", run)
-    report.never(f"failures on {store}", [] if test.returncode == 0 else [said[-2000:]])
-    report.needs(f"{plan.examples:,} examples on {store}", given=run >= plan.examples)
+    # in a thread: the machine has a loop of its own
+    await asyncio.to_thread(run_machine, fresh, examples=examples)

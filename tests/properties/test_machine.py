@@ -1,6 +1,6 @@
 """Every store beside the model."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,12 +14,12 @@ from windlass.testing.machine import Place, run_machine  # noqa: E402
 
 
 @contextmanager
-def memory() -> Iterator[Place]:
+def memory() -> Generator[Place, None, None]:
     yield lambda clock, rng: open_store("memory://", clock=clock, rng=rng)
 
 
 @contextmanager
-def sqlite() -> Iterator[Place]:
+def sqlite() -> Generator[Place, None, None]:
     with TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "jobs.db"
         yield lambda clock, rng: open_store(f"sqlite:///{path}", clock=clock, rng=rng)

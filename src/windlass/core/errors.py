@@ -155,6 +155,7 @@ class UniqueConflict(WindlassError):
         super().__init__(f"unique key {key!r} {problem} by {holder}: wait for that job, or use on_conflict='keep'")
         self.key = key
         self.job_id = job_id
+        self.problem = problem
 
 
 class JobNotFound(WindlassError):

@@ -3,7 +3,7 @@
 A test of a store says where a fresh one comes from:
 
     @contextmanager
-    def fresh() -> Iterator[Place]:
+    def fresh() -> Generator[Place, None, None]:
         with TemporaryDirectory() as folder:
             yield lambda clock, rng: MyStore(f"{folder}/jobs", clock=clock, rng=rng)
 
@@ -74,6 +74,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.clock = FakeClock()
         self.model = Model(self.clock.now())
         self.claims: list[calls.Held] = []
+        self.tokens: set[Token] = set()
         self.ids: list[JobId] = []
         self.requests = 0
         self.runner = asyncio.Runner()
@@ -242,6 +243,11 @@ class StoreMachine(RuleBasedStateMachine):
             case _:
                 assert_never(rival)
 
+    @rule(worker=draws.workers)
+    def crash(self, worker: str) -> None:
+        """Let a worker forget what it holds: nobody will settle that, and only rescue ends it."""
+        self.claims = [held for held in self.claims if not self._is_held(*held, worker)]
+
     @rule(by=st.sampled_from([1, 4, 5, 25, 61]))
     def advance(self, by: int) -> None:
         """Let time go by."""
@@ -332,8 +338,13 @@ class StoreMachine(RuleBasedStateMachine):
     def _hold(self, given: Sequence[tuple[Job, Token]]) -> None:
         tokens = {token for _, token in given}
         assert len(tokens) == len(given)
-        assert not tokens & {token for _, token in self.claims}
+        assert not tokens & self.tokens
+        self.tokens |= tokens
         self.claims += [(job.id, token) for job, token in given]
+
+    def _is_held(self, job_id: JobId, token: Token, worker: str) -> bool:
+        record = self.model.jobs.get(job_id)
+        return record is not None and record.token == token and record.job.worker == worker
 
     def _pick(self, pick: int) -> JobId:
         return self.ids[-1 - pick % len(self.ids)]

@@ -24,6 +24,7 @@ from windlass import (
     InvalidValue,
     NewJob,
     State,
+    StoreFull,
     StoreUnavailable,
     Unique,
     UniqueConflict,
@@ -341,8 +342,8 @@ def by_name(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> dict[str, Any]:
     return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
 
 
-@pytest.mark.parametrize("row_factory", [None, sqlite3.Row, by_name, lambda _cursor, _row: None])
-@pytest.mark.parametrize("text_factory", [str, bytes, bytearray, lambda raw: f"<{raw!r}>"])
+@pytest.mark.parametrize("row_factory", [None, sqlite3.Row, by_name])
+@pytest.mark.parametrize("text_factory", [str, bytes, lambda raw: f"<{raw!r}>"], ids=["str", "bytes", "own"])
 async def test_how_the_caller_reads_rows_disturbs_nothing(
     client: Client, mine: sqlite3.Connection, row_factory: Any, text_factory: Any  # noqa: ANN401 - as sqlite3 takes them
 ) -> None:
@@ -361,6 +362,25 @@ async def test_how_the_caller_reads_rows_disturbs_nothing(
     assert (repeated.created, unique.created, kept) == (False, True, windlass.Enqueued(unique.id, False))  # noqa: FBT003
     assert (mine.row_factory, mine.text_factory) == (row_factory, text_factory)
     assert (await client.stats("email")).pending == 2
+
+
+async def test_a_full_disk_says_that_sqlite_has_undone_the_whole_transaction(
+    client: Client, mine: sqlite3.Connection
+) -> None:
+    mine.execute(INSERT, {"name": "undone"})
+    pages = mine.execute("pragma page_count").fetchone()[0]
+    mine.execute(f"pragma max_page_count = {pages + 2}")
+
+    with pytest.raises(StoreFull, match="free disk space.*rolled back your whole transaction: begin it again"):
+        await client.enqueue("email", b"x" * 100_000, connection=mine)
+    was_open = mine.in_transaction
+    mine.execute(INSERT, {"name": "kept"})
+    await client.enqueue("email", b"small", connection=mine)
+    mine.commit()
+
+    assert not was_open
+    assert mine.execute("select name from mine").fetchall() == [("kept",)]
+    assert [job.payload for job in await client.jobs()] == [b"small"]
 
 
 async def test_savepoints_of_the_caller_work_around_it(client: Client, mine: sqlite3.Connection) -> None:

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -93,24 +93,15 @@ class SqliteJoined:
             raise StoreUnavailable(message, retryable=True) from error
 
     def _run(self, connection: Any, write: Callable[[Transaction], T]) -> tuple[T, set[Topic]]:  # noqa: ANN401 - any DB-API connection
-        self._check_connection(connection)
-        _begin(connection)
-        tx = Transaction(connection, self._clock.now())
-        with closing(tx):
-            tx.execute("savepoint windlass_joined")
-            try:
-                result = write(tx)
-                tx.flush()
-            except BaseException:
-                tx.execute("rollback to windlass_joined")
-                raise
-            finally:
-                tx.execute("release windlass_joined")
-            return result, tx.topics
+        with _plain_text(connection):
+            self._check_connection(connection)
+            _begin(connection)
+            return _write(Transaction(connection, self._clock.now()), write, self._path)
 
     def _check_connection(self, connection: Any) -> None:  # noqa: ANN401 - any DB-API connection
         """Refuse a connection to another file, and keep this one from checkpointing by itself."""
         cursor = connection.cursor()
+        cursor.row_factory = None
         cursor.execute("pragma database_list")
         files = {row[1]: row[2] for row in cursor.fetchall()}
         if not files["main"] or not Path(files["main"]).samefile(self._path):
@@ -119,6 +110,40 @@ class SqliteJoined:
             )
             raise InvalidValue(message)
         cursor.execute("pragma wal_autocheckpoint = 0")
+
+
+@contextmanager
+def _plain_text(connection: Any) -> Iterator[None]:  # noqa: ANN401 - any DB-API connection
+    """Read text as `str`, however the caller reads it."""
+    factory = connection.text_factory
+    connection.text_factory = str
+    try:
+        yield
+    finally:
+        connection.text_factory = factory
+
+
+def _write(tx: Transaction, write: Callable[[Transaction], T], path: Path) -> tuple[T, set[Topic]]:
+    with closing(tx):
+        tx.execute("savepoint windlass_joined")
+        try:
+            result = write(tx)
+            tx.flush()
+        except BaseException as error:
+            if not tx.cursor.connection.in_transaction and isinstance(error, sqlite3.Error):
+                raise _rolled_back(error, path) from error
+            tx.execute("rollback to windlass_joined")
+            tx.execute("release windlass_joined")
+            raise
+        tx.execute("release windlass_joined")
+        return result, tx.topics
+
+
+def _rolled_back(error: sqlite3.Error, path: Path) -> WindlassError:
+    """Say that SQLite has undone all that the caller wrote, not just our part: a full disk makes it do that."""
+    fault = translate(error, path)
+    fault.args = (f"{fault}; SQLite has rolled back your whole transaction: begin it again",)
+    return fault
 
 
 def _begin(connection: Any) -> None:  # noqa: ANN401 - any DB-API connection

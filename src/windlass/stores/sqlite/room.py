@@ -49,11 +49,6 @@ class Room:
         if self._timer is None and self._task is None:
             self._timer = self._loop.call_later(LOOK_EVERY, self._look)
 
-    def look_soon(self) -> None:
-        """Look for a commit that is only just being made."""
-        for delay in (0.001, 0.005, 0.02):
-            self._loop.call_later(delay, self._hub.ring_all)
-
     async def close(self) -> None:
         """Finish what was handed over and let go of everything."""
         if self._timer is not None:
@@ -85,7 +80,8 @@ class Room:
         version = self._version
         with contextlib.suppress(WindlassError):
             version = await self.reader.look(looks.data_version)
-        if self._version is not None and version != self._version:
+        # the first look rings as well: what was committed between a listener's own look and this one is not known
+        if version != self._version:
             self._hub.ring_all()
         self._version = version
         self._task = None

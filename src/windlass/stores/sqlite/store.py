@@ -272,9 +272,8 @@ class SqliteStore:
         return self._room
 
     def _tell(self, topics: set[Topic]) -> None:
-        """Spread the news of a caller's own commit."""
+        """Spread the news of a caller's own commit; called from any thread."""
         room = self._room
         if room is not None and topics:
             room.wake.bump(topics)
             self._hub.ring(topics)
-            room.look_soon()

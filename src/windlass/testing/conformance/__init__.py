@@ -34,6 +34,7 @@ PARTS: Final = (
     "cancelling",
     "waiting",
     "unique",
+    "conflicts",
     "retention",
     "counting",
     "reading",
@@ -42,7 +43,7 @@ PARTS: Final = (
     "kv",
     "locking",
 )
-FIXTURES: Final = ("clock", "store", "open_client", "client", "counts_add_up")
+FIXTURES: Final = ("clock", "store", "open_client", "client", "woken", "counts_add_up")
 
 
 def _collect() -> dict[str, object]:

@@ -10,7 +10,7 @@ from windlass.core.settings import QueueSettings
 from windlass.core.states import State
 from windlass.core.store import CancelOutcome, Store
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.fixtures import OpenClient, asleep, soon
+from windlass.testing.conformance.fixtures import OpenClient, Woken, asleep
 from windlass.testing.conformance.given import AT_ONCE, HOUR, UNKNOWN, a_job, claim_one, claimed, found
 
 GONE = QueueSettings(keep_cancelled=0)
@@ -164,7 +164,7 @@ async def test_a_renewal_after_a_request_is_allowed_and_tells(open_client: OpenC
     assert claim.cancelled.is_set()
 
 
-async def test_a_request_through_another_client_is_heard(open_client: OpenClient) -> None:
+async def test_a_request_through_another_client_is_heard(open_client: OpenClient, woken: Woken) -> None:
     holder, other = await open_client(), await open_client()
     done = await holder.enqueue("email", b"")
     claim = await claimed(holder, "email")
@@ -173,19 +173,19 @@ async def test_a_request_through_another_client_is_heard(open_client: OpenClient
 
     await other.cancel(done.id)
 
-    await soon(told)
+    await woken(told)
     assert claim.cancelled.reason == "cancel"
     await holder.ack(claim)
 
 
-async def test_an_event_that_was_first_looked_at_late_is_told_too(open_client: OpenClient) -> None:
+async def test_an_event_that_was_first_looked_at_late_is_told_too(open_client: OpenClient, woken: Woken) -> None:
     holder, other = await open_client(), await open_client()
     done = await holder.enqueue("email", b"")
     claim = await claimed(holder, "email")
 
     await other.cancel(done.id)
 
-    await soon(claim.cancelled.wait())
+    await woken(claim.cancelled.wait())
     await holder.ack(claim)
 
 

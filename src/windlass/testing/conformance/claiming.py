@@ -9,7 +9,7 @@ from windlass.core.settings import QueueSettings
 from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.fixtures import OpenClient, asleep, outlast, rearmed, soon
+from windlass.testing.conformance.fixtures import OpenClient, Woken, asleep, outlast, rearmed
 from windlass.testing.conformance.given import (
     AT_ONCE,
     HOUR,
@@ -214,52 +214,59 @@ async def test_a_claim_waits_for_its_time_and_no_longer(client: Client, clock: F
     assert clock.now() >= began + timedelta(seconds=5)
 
 
-async def test_a_waiting_claim_is_woken_by_an_enqueue(client: Client, clock: FakeClock) -> None:
+async def test_a_waiting_claim_is_woken_by_an_enqueue(client: Client, clock: FakeClock, woken: Woken) -> None:
     """C71, second half."""
     waiting = await asleep(clock, client.claim("email", wait=10))
 
     done = await client.enqueue("email", b"")
 
-    claim = await soon(waiting)
+    claim = await woken(waiting)
     assert claim is not None
     assert claim.job.id == done.id
 
 
-async def test_a_waiting_claim_is_woken_through_another_client(open_client: OpenClient, clock: FakeClock) -> None:
+async def test_a_waiting_claim_is_woken_through_another_client(
+    open_client: OpenClient, clock: FakeClock, woken: Woken
+) -> None:
     one, other = await open_client(), await open_client()
     waiting = await asleep(clock, one.claim_many(["sms", "email"], limit=3, wait=10))
 
     done = await other.enqueue("email", b"")
 
-    assert [claim.job.id for claim in await soon(waiting)] == [done.id]
+    assert [claim.job.id for claim in await woken(waiting)] == [done.id]
 
 
-async def test_a_waiting_claim_takes_a_job_when_it_comes_due(client: Client, clock: FakeClock) -> None:
+async def test_a_waiting_claim_takes_a_job_when_it_comes_due(client: Client, clock: FakeClock, woken: Woken) -> None:
     done = await client.enqueue("email", b"", delay=20)
     waiting = await asleep(clock, client.claim("email", wait=60))
 
     clock.advance(20)
 
-    claim = await soon(waiting)
+    claim = await woken(waiting)
     assert claim is not None
     assert claim.job.id == done.id
 
 
-async def test_a_waiting_claim_hears_of_a_job_that_comes_due_earlier(client: Client, clock: FakeClock) -> None:
+async def test_a_waiting_claim_hears_of_a_job_that_comes_due_earlier(
+    client: Client, clock: FakeClock, woken: Woken, store: Store
+) -> None:
     await client.enqueue("email", b"late", delay=50)
     waiting = await asleep(clock, client.claim("email", wait=60))
     timer = clock.waiting
 
     await client.enqueue("email", b"early", delay=5)
-    await rearmed(clock, timer)
+    if store.features.wakes_waiters:
+        await rearmed(clock, timer)
     clock.advance(5)
 
-    claim = await soon(waiting)
+    claim = await woken(waiting)
     assert claim is not None
     assert claim.job.payload == b"early"
 
 
-async def test_a_waiting_claim_is_woken_by_a_retry_at_once(open_client: OpenClient, clock: FakeClock) -> None:
+async def test_a_waiting_claim_is_woken_by_a_retry_at_once(
+    open_client: OpenClient, clock: FakeClock, woken: Woken
+) -> None:
     """C59."""
     client = await open_client(AT_ONCE)
     done = await client.enqueue("email", b"")
@@ -268,41 +275,43 @@ async def test_a_waiting_claim_is_woken_by_a_retry_at_once(open_client: OpenClie
 
     await client.nack(claim, "boom")
 
-    again = await soon(waiting)
+    again = await woken(waiting)
     assert again is not None
     assert (again.job.id, again.job.attempt) == (done.id, 2)
 
 
-async def test_a_waiting_claim_is_woken_by_a_release_and_a_rescue(client: Client, clock: FakeClock) -> None:
+async def test_a_waiting_claim_is_woken_by_a_release_and_a_rescue(
+    client: Client, clock: FakeClock, woken: Woken
+) -> None:
     await client.enqueue("email", b"")
     claim = await claimed(client, "email", lease=0)
     waiting = await asleep(clock, client.claim("email", lease=0, wait=10))
     await client.release(claim)
-    assert await soon(waiting) is not None
+    assert await woken(waiting) is not None
     waiting = await asleep(clock, client.claim("email", lease=0, wait=10))
 
     await client.rescue()
 
-    again = await soon(waiting)
+    again = await woken(waiting)
     assert again is not None
     assert again.delivery == 3
 
 
-async def test_a_waiting_claim_is_woken_by_an_operators_retry(client: Client, clock: FakeClock) -> None:
+async def test_a_waiting_claim_is_woken_by_an_operators_retry(client: Client, clock: FakeClock, woken: Woken) -> None:
     done = await client.enqueue("email", b"")
     await client.dead_letter(await claimed(client, "email"), "no")
     waiting = await asleep(clock, client.claim("email", wait=10))
 
     await client.retry(done.id)
 
-    assert await soon(waiting) is not None
+    assert await woken(waiting) is not None
 
 
-async def test_one_job_ends_one_of_many_waiting_claims(client: Client, clock: FakeClock) -> None:
+async def test_one_job_ends_one_of_many_waiting_claims(client: Client, clock: FakeClock, woken: Woken) -> None:
     waiting = [await asleep(clock, client.claim("email", wait=10)) for _ in range(4)]
 
     await client.enqueue("email", b"")
-    done, _ = await asyncio.wait(waiting, timeout=10, return_when=asyncio.FIRST_COMPLETED)
+    done, _ = await woken(asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED))
 
     assert len(done) == 1
     assert (await client.stats("email")).running == 1

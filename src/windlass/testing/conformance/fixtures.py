@@ -32,6 +32,14 @@ class OpenClient(Protocol):
         ...
 
 
+class Woken(Protocol):
+    """Waits for what the store's news should wake, at once where the store can, else at the client's next look."""
+
+    async def __call__(self, work: Awaitable[T]) -> T:
+        """Return what `work` returns."""
+        ...
+
+
 @pytest.fixture
 def clock() -> FakeClock:
     """A clock that stands still until the test moves it."""
@@ -75,6 +83,16 @@ async def open_client(new_store: Callable[[], Store], clock: FakeClock) -> Async
 async def client(open_client: OpenClient) -> Client:
     """A client with the default settings."""
     return await open_client()
+
+
+@pytest.fixture
+def woken(store: Store, clock: FakeClock) -> Woken:
+    """How a test waits for somebody who sleeps until there is news."""
+
+    async def ended(work: Awaitable[T]) -> T:
+        return await (soon(work) if store.features.wakes_waiters else outlast(clock, work))
+
+    return ended
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from windlass.client.client import Client
 from windlass.core.errors import InvalidName, InvalidValue, LockLost
 from windlass.core.store import Store
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.fixtures import OpenClient, asleep, outlast, soon
+from windlass.testing.conformance.fixtures import OpenClient, Woken, asleep, outlast, soon
 from windlass.testing.conformance.given import MINUTE, SECOND
 
 
@@ -63,7 +63,7 @@ async def test_of_rivals_one_takes_the_lock(store: Store) -> None:
     assert sum(won) == 1
 
 
-async def test_the_second_holder_waits_for_the_first(open_client: OpenClient, clock: FakeClock) -> None:
+async def test_the_second_holder_waits_for_the_first(open_client: OpenClient, clock: FakeClock, woken: Woken) -> None:
     one, other = await open_client(), await open_client()
     seen: list[str] = []
 
@@ -75,7 +75,7 @@ async def test_the_second_holder_waits_for_the_first(open_client: OpenClient, cl
         waiting = await asleep(clock, second(), timers=1)
         seen.append("first")
 
-    await soon(waiting)
+    await woken(waiting)
     assert seen == ["first", "second"]
 
 
@@ -100,14 +100,14 @@ async def test_a_lock_is_renewed_while_it_is_held(client: Client, store: Store, 
         assert not await store.lock("l", "other", MINUTE)
 
 
-async def test_a_lock_that_was_taken_over_is_lost(client: Client, store: Store, clock: FakeClock) -> None:
+async def test_a_lock_that_was_taken_over_is_lost(client: Client, store: Store, clock: FakeClock, woken: Woken) -> None:
     with pytest.raises(LockLost):
         async with client.lock("l", 30) as held:
             await store.unlock("l", held.holder)
             await store.lock("l", "other", MINUTE)
             await soon(clock.timers(1))
             clock.advance(10)
-            await soon(held.lost.wait())
+            await woken(held.lost.wait())
 
     assert not await store.lock("l", "third", SECOND)
 

@@ -4,7 +4,7 @@ from windlass.client.client import Client
 from windlass.core.job import NewJob
 from windlass.core.states import State
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.fixtures import OpenClient, asleep, outlast, soon
+from windlass.testing.conformance.fixtures import OpenClient, Woken, asleep, outlast
 from windlass.testing.conformance.given import SECOND, claimed, found
 
 
@@ -81,14 +81,14 @@ async def test_a_waiting_claim_gets_nothing_from_a_paused_queue(client: Client, 
     assert await outlast(clock, waiting) is None
 
 
-async def test_a_waiting_claim_is_woken_by_resume(client: Client, clock: FakeClock) -> None:
+async def test_a_waiting_claim_is_woken_by_resume(client: Client, clock: FakeClock, woken: Woken) -> None:
     done = await client.enqueue("email", b"")
     await client.pause("email")
     waiting = await asleep(clock, client.claim("email", wait=10))
 
     await client.resume("email")
 
-    claim = await soon(waiting)
+    claim = await woken(waiting)
     assert claim is not None
     assert claim.job.id == done.id
 

@@ -10,7 +10,7 @@ from windlass.core.job import PRIORITY_HIGH
 from windlass.core.states import State
 from windlass.core.store import Changed, Store
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.fixtures import asleep, soon
+from windlass.testing.conformance.fixtures import Woken, asleep
 from windlass.testing.conformance.given import HOUR, MINUTE, SECOND, UNKNOWN, a_job, claimed, found
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -139,13 +139,13 @@ async def test_rescheduling_into_the_past_means_now(client: Client, clock: FakeC
     assert (job.state, job.run_at) == (State.PENDING, clock.now())
 
 
-async def test_a_waiting_claim_is_woken_by_run_now(client: Client, clock: FakeClock) -> None:
+async def test_a_waiting_claim_is_woken_by_run_now(client: Client, clock: FakeClock, woken: Woken) -> None:
     done = await client.enqueue("email", b"", delay=HOUR)
     waiting = await asleep(clock, client.claim("email", wait=10))
 
     await client.run_now(done.id)
 
-    assert await soon(waiting) is not None
+    assert await woken(waiting) is not None
 
 
 async def test_only_a_waiting_job_can_be_rescheduled(client: Client, clock: FakeClock) -> None:

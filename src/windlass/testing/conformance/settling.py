@@ -16,7 +16,7 @@ from windlass.core.store import Settled, Settlement, Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToSucceeded
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.fixtures import OpenClient, asleep, soon
+from windlass.testing.conformance.fixtures import OpenClient, Woken, asleep
 from windlass.testing.conformance.given import (
     AT_ONCE,
     MINUTE,
@@ -321,14 +321,14 @@ async def test_what_is_wrong_with_a_follow_up_is_said_before_anything_is_written
     assert (await found(client, done.id)).state is State.RUNNING
 
 
-async def test_waiters_on_a_follow_ups_queue_are_woken(client: Client, clock: FakeClock) -> None:
+async def test_waiters_on_a_follow_ups_queue_are_woken(client: Client, clock: FakeClock, woken: Woken) -> None:
     await client.enqueue("email", b"")
     claim = await claimed(client, "email")
     waiting = await asleep(clock, client.claim("next", wait=10))
 
     await client.ack(claim, then=[NewJob("next", b"")])
 
-    assert await soon(waiting) is not None
+    assert await woken(waiting) is not None
 
 
 async def test_an_empty_batch_of_settlements_changes_nothing(store: Store) -> None:

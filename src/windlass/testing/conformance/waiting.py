@@ -11,7 +11,7 @@ from windlass.core.job import Job
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.fixtures import OpenClient, asleep, outlast, soon
+from windlass.testing.conformance.fixtures import OpenClient, Woken, asleep, outlast
 from windlass.testing.conformance.given import UNKNOWN, claimed, found
 
 
@@ -26,9 +26,9 @@ def _job(result: WaitResult) -> Job:
     return result.job
 
 
-async def test_an_unknown_id_is_not_waited_for(client: Client) -> None:
+async def test_an_unknown_id_is_not_waited_for(client: Client, woken: Woken) -> None:
     """C44."""
-    assert await soon(client.wait(UNKNOWN, 3_600)) == NotFound()
+    assert await woken(client.wait(UNKNOWN, 3_600)) == NotFound()
 
 
 async def test_a_job_that_does_not_end_times_out(client: Client, clock: FakeClock) -> None:
@@ -41,7 +41,9 @@ async def test_a_job_that_does_not_end_times_out(client: Client, clock: FakeCloc
     assert clock.now() >= began + timedelta(seconds=5)
 
 
-async def test_an_ack_wakes_the_waiter_when_no_record_stays(open_client: OpenClient, clock: FakeClock) -> None:
+async def test_an_ack_wakes_the_waiter_when_no_record_stays(
+    open_client: OpenClient, clock: FakeClock, woken: Woken
+) -> None:
     """C46."""
     client = await open_client(QueueSettings(keep_succeeded=0))
     done = await client.enqueue("email", b"")
@@ -50,11 +52,11 @@ async def test_an_ack_wakes_the_waiter_when_no_record_stays(open_client: OpenCli
 
     await client.ack(claim)
 
-    assert await soon(waiting) == Completed(None)
+    assert await woken(waiting) == Completed(None)
     assert await client.get(done.id) is None
 
 
-async def test_an_ack_wakes_the_waiter_with_the_record(client: Client, clock: FakeClock) -> None:
+async def test_an_ack_wakes_the_waiter_with_the_record(client: Client, clock: FakeClock, woken: Woken) -> None:
     """C47."""
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")
@@ -62,11 +64,11 @@ async def test_an_ack_wakes_the_waiter_with_the_record(client: Client, clock: Fa
 
     await client.ack(claim, result=b"fine")
 
-    job = _job(await soon(waiting))
+    job = _job(await woken(waiting))
     assert (job.state, job.result) == (State.SUCCEEDED, b"fine")
 
 
-async def test_a_dead_letter_wakes_the_waiter(client: Client, clock: FakeClock) -> None:
+async def test_a_dead_letter_wakes_the_waiter(client: Client, clock: FakeClock, woken: Woken) -> None:
     """C48."""
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")
@@ -74,11 +76,11 @@ async def test_a_dead_letter_wakes_the_waiter(client: Client, clock: FakeClock) 
 
     await client.dead_letter(claim, "no such user")
 
-    job = _job(await soon(waiting))
+    job = _job(await woken(waiting))
     assert (job.state, job.last_error) == (State.DEAD, "no such user")
 
 
-async def test_a_removed_job_wakes_the_waiter(open_client: OpenClient, clock: FakeClock) -> None:
+async def test_a_removed_job_wakes_the_waiter(open_client: OpenClient, clock: FakeClock, woken: Woken) -> None:
     """C49."""
     client = await open_client(QueueSettings(keep_cancelled=0))
     done = await client.enqueue("email", b"")
@@ -86,10 +88,10 @@ async def test_a_removed_job_wakes_the_waiter(open_client: OpenClient, clock: Fa
 
     await client.cancel(done.id)
 
-    assert await soon(waiting) == Completed(None)
+    assert await woken(waiting) == Completed(None)
 
 
-async def test_a_request_to_stop_wakes_no_waiter(client: Client, clock: FakeClock) -> None:
+async def test_a_request_to_stop_wakes_no_waiter(client: Client, clock: FakeClock, woken: Woken) -> None:
     """C50."""
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")
@@ -98,19 +100,19 @@ async def test_a_request_to_stop_wakes_no_waiter(client: Client, clock: FakeCloc
     await client.cancel(done.id)
 
     clock.advance(3_600)
-    assert await soon(waiting) == TimedOut()
+    assert await woken(waiting) == TimedOut()
     await client.ack(claim)
 
 
-async def test_a_job_that_has_ended_is_not_waited_for(client: Client) -> None:
+async def test_a_job_that_has_ended_is_not_waited_for(client: Client, woken: Woken) -> None:
     """C51."""
     done = await client.enqueue("email", b"")
     await client.dead_letter(await claimed(client, "email"), "no")
 
-    assert _job(await soon(client.wait(done.id, 0))).state is State.DEAD
+    assert _job(await woken(client.wait(done.id, 0))).state is State.DEAD
 
 
-async def test_every_waiter_is_woken(client: Client, clock: FakeClock) -> None:
+async def test_every_waiter_is_woken(client: Client, clock: FakeClock, woken: Woken) -> None:
     """C52."""
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")
@@ -119,11 +121,11 @@ async def test_every_waiter_is_woken(client: Client, clock: FakeClock) -> None:
 
     await client.dead_letter(claim, "no")
 
-    results = await soon(asyncio.gather(first, *rest))
+    results = await woken(asyncio.gather(first, *rest))
     assert [_job(result).state for result in results] == [State.DEAD] * 4
 
 
-async def test_rescue_to_dead_wakes_the_waiter(open_client: OpenClient, clock: FakeClock) -> None:
+async def test_rescue_to_dead_wakes_the_waiter(open_client: OpenClient, clock: FakeClock, woken: Woken) -> None:
     """C53."""
     client = await open_client(QueueSettings(max_attempts=1))
     done = await client.enqueue("email", b"")
@@ -132,12 +134,12 @@ async def test_rescue_to_dead_wakes_the_waiter(open_client: OpenClient, clock: F
 
     await client.rescue()
 
-    job = _job(await soon(waiting))
+    job = _job(await woken(waiting))
     assert job.state is State.DEAD
     assert "lease expired" in (job.last_error or "")
 
 
-async def test_the_last_nack_wakes_the_waiter(open_client: OpenClient, clock: FakeClock) -> None:
+async def test_the_last_nack_wakes_the_waiter(open_client: OpenClient, clock: FakeClock, woken: Woken) -> None:
     client = await open_client(QueueSettings(max_attempts=1))
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")
@@ -145,20 +147,22 @@ async def test_the_last_nack_wakes_the_waiter(open_client: OpenClient, clock: Fa
 
     await client.nack(claim, "boom")
 
-    assert _job(await soon(waiting)).state is State.DEAD
+    assert _job(await woken(waiting)).state is State.DEAD
 
 
-async def test_a_cancelled_claim_wakes_the_waiter(client: Client, clock: FakeClock) -> None:
+async def test_a_cancelled_claim_wakes_the_waiter(client: Client, clock: FakeClock, woken: Woken) -> None:
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")
     waiting = await _waiting(clock, client, done.id)
 
     await client.cancel_claim(claim, "no")
 
-    assert _job(await soon(waiting)).state is State.CANCELLED
+    assert _job(await woken(waiting)).state is State.CANCELLED
 
 
-async def test_an_end_through_another_client_wakes_the_waiter(open_client: OpenClient, clock: FakeClock) -> None:
+async def test_an_end_through_another_client_wakes_the_waiter(
+    open_client: OpenClient, clock: FakeClock, woken: Woken
+) -> None:
     one, other = await open_client(), await open_client()
     done = await one.enqueue("email", b"")
     claim = await claimed(other, "email")
@@ -166,10 +170,10 @@ async def test_an_end_through_another_client_wakes_the_waiter(open_client: OpenC
 
     await other.ack(claim)
 
-    assert _job(await soon(waiting)).state is State.SUCCEEDED
+    assert _job(await woken(waiting)).state is State.SUCCEEDED
 
 
-async def test_an_attempt_that_ends_is_not_the_end_of_the_job(client: Client, clock: FakeClock) -> None:
+async def test_an_attempt_that_ends_is_not_the_end_of_the_job(client: Client, clock: FakeClock, woken: Woken) -> None:
     done = await client.enqueue("email", b"")
     waiting = await _waiting(clock, client, done.id)
     await client.nack(await claimed(client, "email"), "boom", delay=0)
@@ -179,23 +183,23 @@ async def test_an_attempt_that_ends_is_not_the_end_of_the_job(client: Client, cl
 
     await client.ack(await claimed(client, "email"))
 
-    assert _job(await soon(waiting)).state is State.SUCCEEDED
+    assert _job(await woken(waiting)).state is State.SUCCEEDED
 
 
-async def test_waiters_of_other_jobs_sleep_on(client: Client, clock: FakeClock) -> None:
+async def test_waiters_of_other_jobs_sleep_on(client: Client, clock: FakeClock, woken: Woken) -> None:
     one, other = await client.enqueue("email", b""), await client.enqueue("email", b"")
     first = await _waiting(clock, client, one.id)
     second = await asleep(clock, client.wait(other.id, 3_600))
 
     await client.cancel(one.id)
 
-    await soon(first)
+    await woken(first)
     assert not second.done()
     await client.cancel(other.id)
-    assert _job(await soon(second)).state is State.CANCELLED
+    assert _job(await woken(second)).state is State.CANCELLED
 
 
-async def test_a_waiter_that_goes_away_disturbs_nobody(client: Client, clock: FakeClock) -> None:
+async def test_a_waiter_that_goes_away_disturbs_nobody(client: Client, clock: FakeClock, woken: Woken) -> None:
     done = await client.enqueue("email", b"")
     staying = await _waiting(clock, client, done.id)
     leaving = await asleep(clock, client.wait(done.id, 3_600))
@@ -204,25 +208,25 @@ async def test_a_waiter_that_goes_away_disturbs_nobody(client: Client, clock: Fa
 
     await client.cancel(done.id)
 
-    assert _job(await soon(staying)).state is State.CANCELLED
+    assert _job(await woken(staying)).state is State.CANCELLED
 
 
-async def test_a_close_ends_every_wait(open_client: OpenClient, clock: FakeClock) -> None:
+async def test_a_close_ends_every_wait(open_client: OpenClient, clock: FakeClock, woken: Woken) -> None:
     client = await open_client()
     done = await client.enqueue("email", b"")
     waiting = await _waiting(clock, client, done.id)
 
     await client.close()
 
-    [ended] = await soon(asyncio.gather(waiting, return_exceptions=True))
+    [ended] = await woken(asyncio.gather(waiting, return_exceptions=True))
     assert isinstance(ended, ClientClosed)
 
 
-async def test_a_record_is_what_the_end_wrote(client: Client, clock: FakeClock) -> None:
+async def test_a_record_is_what_the_end_wrote(client: Client, clock: FakeClock, woken: Woken) -> None:
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")
     waiting = await _waiting(clock, client, done.id)
 
     await client.ack(claim)
 
-    assert _job(await soon(waiting)) == await found(client, done.id)
+    assert _job(await woken(waiting)) == await found(client, done.id)

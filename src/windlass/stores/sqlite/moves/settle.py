@@ -1,24 +1,27 @@
 """Settle: how claims ended, fenced by their tokens."""
 
 from collections.abc import Sequence
-from itertools import chain
-from typing import NamedTuple, assert_never
+from itertools import chain, groupby
+from typing import NamedTuple, TypeAlias, assert_never
 
 import msgspec
 
 from windlass.core.duration import ZERO, later, to_micros
-from windlass.core.errors import UniqueConflict, WindlassError
+from windlass.core.errors import UniqueConflict
 from windlass.core.failpoint import reach, removed
 from windlass.core.states import State
 from windlass.core.store import Settled, Settlement, SettleResult
 from windlass.core.topics import ENDS
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
 from windlass.stores.sqlite.moves import ends, holds
-from windlass.stores.sqlite.moves.ack import ack_many
+from windlass.stores.sqlite.moves.ack import ack_many, is_plain
 from windlass.stores.sqlite.moves.enqueue import insert_any, write_kv
 from windlass.stores.sqlite.moves.receipts import receipt, write_receipt
 from windlass.stores.sqlite.rows import Standing
 from windlass.stores.sqlite.transaction import CANCELLED, DEAD, RETRIED, SUCCEEDED, Transaction
+
+_Kept: TypeAlias = Settled | tuple[str, str | None, str]
+"""One answer in a receipt; a conflict is kept by its parts."""
 
 
 class SettleCall(NamedTuple):
@@ -29,31 +32,47 @@ class SettleCall(NamedTuple):
 
 
 def settle(tx: Transaction, calls: list[SettleCall]) -> list[list[SettleResult]]:
-    """Settle what every call brings, each settlement as a step of its own."""
-    if all(call.request_id is None for call in calls):
-        results = iter(_settle_all(tx, list(chain.from_iterable(call.settlements for call in calls))))
-        return [[next(results) for _ in call.settlements] for call in calls]
-    return [_settle_once(tx, call) for call in calls]
+    """Settle what every call brings, each settlement as a step of its own.
+
+    Calls that bring nothing but plain successes, which is nearly all there is, are taken together, before the others:
+    so the answers are those of the calls one after the other, in some order.
+    """
+    together = [call.request_id is None and all(map(is_plain, call.settlements)) for call in calls]
+    plain = [call.settlements for call, joins in zip(calls, together, strict=True) if joins]
+    results = iter(_settle_all(tx, list(chain.from_iterable(plain))))
+    return [
+        [next(results) for _ in call.settlements] if joins else _settle_once(tx, call)
+        for call, joins in zip(calls, together, strict=True)
+    ]
 
 
 def _settle_once(tx: Transaction, call: SettleCall) -> list[SettleResult]:
     if (reply := receipt(tx, call.request_id)) is not None:
-        return [Settled(value) for value in msgspec.json.decode(reply)]
+        return [_answer(kept) for kept in msgspec.json.decode(reply, type=list[_Kept])]
     results = _settle_all(tx, call.settlements)
-    if not any(isinstance(result, WindlassError) for result in results):
-        write_receipt(tx, call.request_id, results)
+    write_receipt(tx, call.request_id, list(map(_kept, results)))
     return results
 
 
+def _kept(result: SettleResult) -> object:
+    return (result.key, result.job_id, result.problem) if isinstance(result, UniqueConflict) else result
+
+
+def _answer(kept: _Kept) -> SettleResult:
+    return UniqueConflict(*kept) if isinstance(kept, tuple) else kept
+
+
 def _settle_all(tx: Transaction, settlements: Sequence[Settlement]) -> list[SettleResult]:
-    """Take plain successes together, which is nearly all there is, and the others one by one."""
-    results: list[SettleResult | None] = [None] * len(settlements)
-    if not removed("fence"):
-        ack_many(tx, settlements, results)
-    return [
-        _settle_one(tx, settlement) if result is None else result
-        for settlement, result in zip(settlements, results, strict=True)
-    ]
+    """Settle in order; successes that follow each other are one statement."""
+    results: list[SettleResult] = []
+    for plain, run in groupby(settlements, key=is_plain):
+        chosen = list(run)
+        done = ack_many(tx, chosen) if plain and not removed("fence") else [None] * len(chosen)
+        results += [
+            _settle_one(tx, settlement) if result is None else result
+            for settlement, result in zip(chosen, done, strict=True)
+        ]
+    return results
 
 
 def _settle_one(tx: Transaction, settlement: Settlement) -> SettleResult:

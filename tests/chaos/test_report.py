@@ -1,0 +1,32 @@
+"""A campaign that finds nothing must be able to: its report tells broken and void from green."""
+
+from proofs.report import Report, Verdict
+
+
+def test_a_run_without_its_fault_is_void() -> None:
+    report = Report("part", "promise")
+    report.never("lost", [])
+    report.needs("50 kills", given=False)
+
+    assert report.verdict is Verdict.VOID
+    assert "not seen: 50 kills" in report.text()
+
+
+def test_a_violation_is_broken_and_shows_the_first_examples() -> None:
+    report = Report("part", "promise")
+    report.never("lost", [f"job {number}" for number in range(9)])
+    report.needs("50 kills", given=False)
+
+    assert report.verdict is Verdict.BROKEN
+    assert "job 4" in report.markdown()
+    assert "job 5" not in report.markdown()
+
+
+def test_a_run_with_its_evidence_and_no_violation_holds() -> None:
+    report = Report("part", "promise")
+    report.figure("kills", 50_000)
+    report.never("lost", [])
+    report.needs("50 kills", given=True)
+
+    assert report.verdict is Verdict.HOLDS
+    assert "| kills | 50,000 |" in report.markdown()

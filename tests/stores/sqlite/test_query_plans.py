@@ -1,0 +1,92 @@
+"""The hot statements find their rows by an index, however many jobs of other kinds and states there are."""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.stores.sqlite.parameters import some_parameters
+from windlass.stores.sqlite.statements import sql
+
+SCAN = re.compile(r"\bSCAN (?!json_each|CONSTANT ROW|\(subquery|priorities)")
+BY_ID = "INDEX sqlite_autoindex_windlass_job_1 (id=?)"
+
+
+@pytest.fixture
+def connection(client: object, path: Path) -> Iterator[sqlite3.Connection]:
+    assert client
+    with closing(sqlite3.connect(path)) as connection:
+        yield connection
+
+
+def plan(connection: sqlite3.Connection, name: str) -> list[str]:
+    rows = connection.execute(f"explain query plan {sql(name)}", some_parameters(sql(name)))
+    return [row[3] for row in rows]
+
+
+@pytest.mark.parametrize(
+    "name, found_by",
+    [
+        ("claim", "INDEX windlass_ready (queue=?)"),
+        ("claim", "INTEGER PRIMARY KEY (rowid=?)"),
+        ("claim_these", "INTEGER PRIMARY KEY (rowid=?)"),
+        ("ready_of_kind", "INDEX windlass_ready_kind (queue=? AND kind=?)"),
+        ("promote", "INDEX windlass_due (queue=? AND run_at<?)"),
+        ("next_due", "INDEX windlass_due (queue=?)"),
+        ("ack", BY_ID),
+        ("ack_and_forget", BY_ID),
+        ("renew", BY_ID),
+        ("note", BY_ID),
+        ("standing", BY_ID),
+        ("get", BY_ID),
+        ("glance", BY_ID),
+        ("seqs_of", BY_ID),
+        ("expired", "INDEX windlass_leased (lease_expires_at<?)"),
+        ("prunable", "INDEX windlass_finished (queue=? AND state=? AND finished_at<?)"),
+        ("dead_jobs", "INDEX windlass_dead (queue=? AND"),
+        ("jobs", "INTEGER PRIMARY KEY (rowid>?)"),
+        ("oldest_waiting", "INDEX windlass_ready (queue=? AND priority=?)"),
+        ("oldest_waiting", "INDEX windlass_ready (queue=? AND priority>?)"),
+        ("stranded", "INDEX windlass_leased (lease_expires_at<?)"),
+        ("holder", "PRIMARY KEY (name=?)"),
+    ],
+)
+def test_a_hot_statement_goes_by_its_index(connection: sqlite3.Connection, name: str, found_by: str) -> None:
+    assert [step for step in plan(connection, name) if step.startswith("SEARCH") and f" {found_by}" in step]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "claim",
+        "claim_these",
+        "ready_of_kind",
+        "promote",
+        "next_due",
+        "ack",
+        "ack_and_forget",
+        "renew",
+        "expired",
+        "prunable",
+        "oldest_waiting",
+        "wait_again",
+        "finish",
+        "cancel",
+        "forget",
+        "deliveries",
+        "log",
+        "kv_get",
+        "receipt",
+        "holder",
+        "free_hold",
+        "paused",
+    ],
+)
+def test_a_hot_statement_scans_and_sorts_nothing(connection: sqlite3.Connection, name: str) -> None:
+    steps = plan(connection, name)
+
+    assert steps
+    assert [step for step in steps if SCAN.search(step) or "TEMP B-TREE" in step] == []

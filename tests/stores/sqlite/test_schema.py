@@ -1,0 +1,108 @@
+"""The schema that all migrations make, dumped beside them; and every statement has a use."""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import windlass
+from tests.stores.sqlite.parameters import some_parameters
+from windlass import Client
+from windlass.stores import sqlite
+from windlass.stores.sqlite import database
+from windlass.stores.sqlite.database import SCHEMA
+from windlass.stores.sqlite.statements import migration
+from windlass.testing.failpoints import Faulted
+from windlass.core.failpoint import arm, disarm
+
+HERE = Path(sqlite.__file__).parent
+# Tables first, each followed by its indexes.
+DUMP = """
+select sql from sqlite_master where sql is not null order by tbl_name, type desc, name
+"""
+
+
+def dump(connection: sqlite3.Connection) -> str:
+    statements = [f"{row[0]};" for row in connection.execute(DUMP)]
+    return "-- What all migrations make, in one piece: to be read, not to be run.\n\n" + "\n\n".join(statements) + "\n"
+
+
+@pytest.fixture
+def migrated() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for number in range(1, SCHEMA + 1):
+            connection.executescript(migration(number))
+        yield connection
+
+
+def test_the_dumped_schema_is_what_the_migrations_make(migrated: sqlite3.Connection) -> None:
+    assert (HERE / "schema.sql").read_text() == dump(migrated)
+
+
+async def test_a_new_store_has_the_dumped_schema(client: Client, path: Path) -> None:
+    await client.enqueue("email")
+
+    with closing(sqlite3.connect(path)) as connection:
+        assert (HERE / "schema.sql").read_text() == dump(connection)
+        assert connection.execute("select value from windlass_meta where name = 'schema'").fetchone() == (SCHEMA,)
+
+
+def test_migrations_are_numbered_without_a_gap() -> None:
+    files = sorted(path.name for path in (HERE / "migrations").iterdir() if path.suffix == ".sql")
+
+    assert files == [f"{number:04}.sql" for number in range(1, SCHEMA + 1)]
+
+
+def test_every_statement_has_a_use() -> None:
+    source = "".join(path.read_text() for path in HERE.rglob("*.py"))
+    named = set(re.findall(r'"(\w+)"', source))
+
+    unused = [path.name for path in (HERE / "sql").iterdir() if path.stem not in named]
+
+    assert unused == []
+
+
+def test_every_statement_can_be_prepared(migrated: sqlite3.Connection) -> None:
+    for path in (HERE / "sql").iterdir():
+        statement = path.read_text()
+
+        assert migrated.execute(f"explain {statement}", some_parameters(statement)).fetchall(), path.name
+
+
+async def test_a_making_that_fails_leaves_a_file_that_can_be_made_anew(path: Path, url: str) -> None:
+    def fail() -> None:
+        message = "in the middle"
+        raise Faulted(message)
+
+    arm("sqlite.migrate.after_statement", fail)
+    with pytest.raises(Faulted):
+        async with windlass.connect(url):
+            pass
+    disarm()
+    with closing(sqlite3.connect(path)) as connection:
+        tables = connection.execute("select count(*) from sqlite_master").fetchone()
+
+    async with windlass.connect(url) as client:
+        await client.enqueue("email")
+
+    assert tables == (0,)
+
+
+async def test_an_older_store_is_brought_up_by_a_migration(
+    path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with windlass.connect(url) as client:
+        await client.enqueue("email")
+    monkeypatch.setattr(database, "SCHEMA", SCHEMA + 1)
+    monkeypatch.setattr(database, "migration", lambda _number: "create table windlass_next (n integer) strict;\n")
+
+    async with windlass.connect(f"{url}?migrate=yes") as client:
+        pending = (await client.stats("email")).pending
+
+    with closing(sqlite3.connect(path)) as connection:
+        version = connection.execute("select value from windlass_meta where name = 'schema'").fetchone()
+        assert connection.execute("select count(*) from windlass_next").fetchone() == (0,)
+    assert (pending, version) == (1, (SCHEMA + 1,))
