@@ -3,6 +3,7 @@
 import asyncio
 import multiprocessing
 import time
+import traceback
 from collections.abc import Callable, Coroutine
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -14,6 +15,7 @@ from proofs.ledger import Ledger
 P = ParamSpec("P")
 SPAWN = multiprocessing.get_context("spawn")
 POLL = 0.005
+MOST_TOLD = 2_000
 
 
 class Children:
@@ -46,7 +48,9 @@ class Children:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for process in self._processes:
             if process.is_alive():
                 process.kill()
@@ -76,11 +80,5 @@ def _live(
     try:
         asyncio.run(work(ledger, *args, **kwargs))
     except BaseException as error:
-        ledger.write("error", note=_causes(error))
+        ledger.write("error", note="".join(traceback.format_exception(error))[-MOST_TOLD:])
         raise
-
-
-def _causes(error: BaseException) -> str:
-    if isinstance(error, BaseExceptionGroup):
-        return "; ".join(_causes(each) for each in error.exceptions)
-    return repr(error)

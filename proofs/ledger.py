@@ -1,18 +1,19 @@
 """What processes say they did, outside of the store, so that the store cannot lie about it.
 
 Each event is one line and one `write` on a descriptor opened to append: lines of many processes never mix, and what
-was written survives the process.
+was written survives the process. Only a SIGKILL can tear the line that is being written, where it crosses a page of the
+system's cache; so every process begins with a line of its own, and what was torn is read as such.
 """
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-Event = Literal["started", "invoked", "ok", "effect", "settled", "refused", "fault", "count", "done", "error"]
+Event = Literal["started", "invoked", "ok", "effect", "settled", "refused", "fault", "count", "done", "error", "torn"]
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -31,6 +32,7 @@ class Ledger:
     def __init__(self, path: Path, process: str) -> None:
         self.process = process
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.write(self._file, b"\n")
 
     def write(self, event: Event, job: str = "", *, delivery: int = 0, note: str = "", count: int = 0) -> None:
         entry = Entry(event, self.process, time.monotonic(), job, delivery, note, count)
@@ -60,15 +62,24 @@ class Tail:
             text = file.read()
         whole = text[: text.rfind(b"\n") + 1]
         self._at += len(whole)
-        fresh = [_decode(line) for line in whole.splitlines()]
+        fresh = list(_entries(whole.splitlines()))
         self.entries += fresh
         return fresh
 
 
 def read(path: Path) -> Iterator[Entry]:
-    """Return every entry; a torn line is an error."""
+    """Return every entry."""
     with path.open("rb") as file:
-        yield from map(_decode, file)
+        yield from _entries(file)
 
 
-_decode: Callable[[bytes], Entry] = msgspec.json.Decoder(Entry).decode
+def _entries(lines: Iterable[bytes]) -> Iterator[Entry]:
+    for line in lines:
+        try:
+            if line.strip():
+                yield _decoder.decode(line)
+        except msgspec.DecodeError:
+            yield Entry("torn", "", 0, note=repr(line))
+
+
+_decoder = msgspec.json.Decoder(Entry)

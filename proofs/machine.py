@@ -1,7 +1,7 @@
 """Each store against the model, far more often than the tests do."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +45,7 @@ async def drive(ledger: Ledger, folder: Path, store: str, examples: int) -> None
     """Drive one store; each example gets a fresh one and is noted."""
 
     @contextmanager
-    def fresh() -> Iterator[Place]:
+    def fresh() -> Generator[Place, None, None]:
         ledger.write("count")
         with TemporaryDirectory(dir=folder) as place:
             url = "memory://" if store == "memory" else f"sqlite:///{place}/jobs.db"

@@ -99,7 +99,9 @@ def _check(report: Report, plan: Plan, database: Path, entries: list[Entry]) -> 
     inside = {calls[job].process for job in unknown}
     report.figure("kills inside a call", len(inside))
     report.figure("enqueues acknowledged", len(acknowledged))
-    report.never("lost: acknowledged and not whole in the file", [job for job in acknowledged if _there(calls[job], rows) != 1])
+    report.never(
+        "lost: acknowledged and not whole in the file", [job for job in acknowledged if _there(calls[job], rows) != 1]
+    )
     report.figure("outcome unknown: recovered", sum(_there(calls[job], rows) == 1 for job in unknown))
     report.figure("outcome unknown: absent", sum(_there(calls[job], rows) == 0 for job in unknown))
     report.never("batches there in part", [job for job in calls if 0 < _there(calls[job], rows) < 1])
@@ -108,6 +110,9 @@ def _check(report: Report, plan: Plan, database: Path, entries: list[Entry]) -> 
     report.never("payloads that differ", [row.id for row in rows.values() if row.payload != payload(row.id)])
     report.never("queues whose counts are off", reader.counts_off(database))
     report.never("complaints of integrity_check", reader.integrity(database))
+    torn = [entry.note for entry in entries if entry.event == "torn"]
+    report.figure("lines of the ledger torn by a kill", len(torn))
+    report.never("lines torn by anything else", torn[plan.kills :])
     report.never("errors that reached a caller", [entry.note for entry in entries if entry.event == "error"])
     report.needs(f"{plan.acknowledged:,} acknowledged enqueues", given=len(acknowledged) >= plan.acknowledged)
     report.needs("half of the kills inside a call", given=len(inside) * 2 >= plan.kills)

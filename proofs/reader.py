@@ -1,7 +1,7 @@
 """The store's file as plain `sqlite3` sees it: a second reader that shares no code with Windlass."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ class Row(NamedTuple):
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
+def reading(path: Path) -> Generator[sqlite3.Connection, None, None]:
     """A connection that cannot write, and so cannot checkpoint either."""
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)) as connection:
         yield connection
@@ -42,7 +42,9 @@ def dump(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Return every row of every table."""
     with reading(path) as connection:
         connection.execute("begin")
-        tables = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table' order by 1")]
+        tables = [
+            row[0] for row in connection.execute("select name from sqlite_master where type = 'table' order by 1")
+        ]
         return {table: sorted(connection.execute(f'select * from "{table}"'), key=repr) for table in tables}
 
 

@@ -21,9 +21,9 @@ class Report:
 
     part: str
     promise: str
-    figures: dict[str, str] = field(default_factory=dict)
-    violations: dict[str, list[str]] = field(default_factory=dict)
-    missing_evidence: list[str] = field(default_factory=list)
+    figures: dict[str, str] = field(default_factory=dict[str, str])
+    violations: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    missing_evidence: list[str] = field(default_factory=list[str])
 
     def figure(self, name: str, value: object) -> None:
         self.figures[name] = f"{value:,}" if isinstance(value, int) else str(value)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,7 +82,7 @@ async def hold_and_settle(ledger: Ledger, database: Path, count: int) -> None:
         for claim in claims:
             ledger.write("effect", claim.job.id, delivery=claim.delivery)
         # here it is stopped; should that come late, the leases of zero still let the others in
-        while not await _claimed_again(client, claims):
+        while not await _claimed_again(client, claims):  # noqa: ASYNC110 - nobody else tells it
             await asyncio.sleep(0.005)
         verbs = list(VERBS.items())
         for number, claim in enumerate(claims):
@@ -165,13 +165,11 @@ def _success(claim: Claim) -> Settlement:
 def _differences(before: dict[str, list[tuple[object, ...]]], after: dict[str, list[tuple[object, ...]]]) -> list[str]:
     assert before.keys() == after.keys()
     return [
-        f"{table}: {row}"
-        for table in before
-        for row in set(map(repr, before[table])) ^ set(map(repr, after[table]))
+        f"{table}: {row}" for table in before for row in set(map(repr, before[table])) ^ set(map(repr, after[table]))
     ]
 
 
-def _changed(before: list[tuple[object, ...]], after: list[tuple[object, ...]], ids: set[str]) -> list[str]:
+def _changed(before: list[tuple[object, ...]], after: list[tuple[object, ...]], ids: Collection[str]) -> list[str]:
     """Return the rows of these jobs that are not the same in full; the id is the second column."""
     of_them = [{repr(row) for row in rows if row[1] in ids} for rows in (before, after)]
     assert len(of_them[0]) == len(ids)

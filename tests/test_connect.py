@@ -46,7 +46,7 @@ def test_no_message_shows_a_password(url: str) -> None:
 
 
 def test_a_url_that_is_no_string_is_refused() -> None:
-    with pytest.raises(InvalidURL, match="is a string"):
+    with pytest.raises(InvalidURL, match="takes a URL or a store"):
         windlass.connect(Path("jobs.db"))  # type: ignore[arg-type]
 
 
@@ -139,3 +139,12 @@ def lease_of(claim: windlass.Claim) -> timedelta:
     assert claim.job.lease_expires_at is not None
     assert claim.job.claimed_at is not None
     return claim.job.lease_expires_at - claim.job.claimed_at
+
+
+async def test_a_store_of_ones_own_is_taken_in_place_of_a_url() -> None:
+    store = open_store("memory://")
+
+    async with windlass.connect(store) as client:
+        await client.enqueue("email")
+
+    assert [row.pending for row in await store.stats()] == [1]

@@ -37,9 +37,8 @@ class JsonCodec:
         try:
             return self._encode(value)
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
-            message = (
-                f"a {type(value).__name__} cannot be written as JSON ({error}): use plain values, or encode to bytes"
-            )
+            kind = type(value).__name__
+            message = f"a value of type {kind} cannot be written as JSON ({error}): use plain values, or bytes"
             raise EncodeError(message) from error
 
     def decode(self, data: bytes) -> Any:  # noqa: ANN401 - the JSON edge

@@ -47,7 +47,7 @@ _guard = threading.Lock()
 
 
 def connect(
-    url: str,
+    url: str | Store,
     *,
     max_attempts: int | Unset = UNSET,
     lease: Duration | Unset = UNSET,
@@ -67,6 +67,7 @@ def connect(
 ) -> Client:
     """Return a client of the store at `url`; it opens at `async with`, or at its first use.
 
+    In place of a URL it takes a store of your own, which it opens and closes.
     A wrong URL or setting is refused here. `queues` holds the settings of single queues, over those of the client.
     `services=True` runs rescue, promotion and pruning in this process as a server does.
 
@@ -86,7 +87,7 @@ def connect(
     clock = clock or SystemClock()
     rng = rng or SystemRng()
     spawn = TaskSpawn()
-    store = open_store(url, clock=clock, rng=rng)
+    store = _given(url) if not isinstance(url, str) else open_store(url, clock=clock, rng=rng)
     return Client(
         store,
         settings,
@@ -119,6 +120,13 @@ def open_store(url: str, *, clock: Clock | None = None, rng: Rng | None = None) 
     if make is None:
         raise MissingExtra(parts.scheme, EXTRAS[parts.scheme])
     return make(parts, clock or SystemClock(), rng or SystemRng())
+
+
+def _given(store: Store) -> Store:
+    if callable(getattr(store, "claim", None)):
+        return store
+    message = f"connect takes a URL or a store, not {type(store).__name__}"
+    raise InvalidURL(message)
 
 
 def _memory(url: StoreURL, clock: Clock, rng: Rng) -> Store:

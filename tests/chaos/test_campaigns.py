@@ -4,6 +4,7 @@ from pathlib import Path
 
 from proofs import checkpoints, failpoints, processes, producer_kills, stale
 from proofs.report import Report, Verdict
+from windlass.core import failpoint
 
 
 def assert_holds(report: Report) -> None:
@@ -26,8 +27,19 @@ def test_stale_settlements_change_nothing(tmp_path: Path) -> None:
     assert_holds(stale.prove(tmp_path, stale.Plan(stale=100)))
 
 
+def test_without_the_fence_stale_settlements_are_found(tmp_path: Path) -> None:
+    failpoint.remove("fence")
+    try:
+        report = stale.prove(tmp_path, stale.Plan(stale=10))
+    finally:
+        failpoint.restore()
+
+    assert report.verdict is Verdict.BROKEN
+    assert "stale acks among valid ones accepted" in report.violations
+
+
 def test_a_kill_at_any_failpoint_loses_nothing(tmp_path: Path) -> None:
-    assert_holds(failpoints.prove(tmp_path, failpoints.Plan(stride=12)))
+    assert_holds(failpoints.prove(tmp_path, failpoints.Plan(first=3, most=1)))
 
 
 def test_checkpoints_and_strangers_do_not_harm_the_file(tmp_path: Path) -> None:

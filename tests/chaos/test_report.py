@@ -1,5 +1,9 @@
 """A campaign that finds nothing must be able to: its report tells broken and void from green."""
 
+import os
+from pathlib import Path
+
+from proofs.ledger import Ledger, read
 from proofs.report import Report, Verdict
 
 
@@ -30,3 +34,18 @@ def test_a_run_with_its_evidence_and_no_violation_holds() -> None:
 
     assert report.verdict is Verdict.HOLDS
     assert "| kills | 50,000 |" in report.markdown()
+
+
+def test_a_torn_line_of_a_ledger_is_read_as_such_and_spoils_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    write(path, "killed", "first")
+    os.truncate(path, path.stat().st_size - 10)
+    write(path, "next", "second")
+
+    assert [(entry.event, entry.job) for entry in read(path)] == [("torn", ""), ("ok", "second")]
+
+
+def write(path: Path, process: str, job: str) -> None:
+    ledger = Ledger(path, process)
+    ledger.write("ok", job)
+    ledger.close()

@@ -281,3 +281,17 @@ async def test_a_client_opens_at_its_first_use() -> None:
     await client.enqueue("email")
 
     await client.close()
+
+
+async def test_a_result_reads_back_as_the_value_that_was_acked() -> None:
+    async with windlass.connect("memory://") as client:
+        done = await client.enqueue("sums", [1, 2])
+        claim = await client.claim("sums")
+        assert claim is not None
+        await client.ack(claim, {"sum": 3})
+
+        job = await client.get(done.id)
+
+        assert job is not None
+        assert client.decode_result(job) == {"sum": 3}
+        assert client.decode_result(claim.job) is None

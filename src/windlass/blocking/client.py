@@ -176,6 +176,10 @@ class BlockingClient:
         """Return the payload of a job as the value that was enqueued; raises `DecodeError`."""
         return self._side().client.decode(job)
 
+    def decode_result(self, job: Job) -> Any:  # noqa: ANN401 - the JSON edge
+        """Return the result of a job as the value that was acked, None when it has none; raises `DecodeError`."""
+        return self._side().client.decode_result(job)
+
     def _side(self) -> Side:
         if self._closed:
             raise ClientClosed

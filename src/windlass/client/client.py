@@ -330,6 +330,12 @@ class Client(Steering):
         """Return the payload of a job as the value that was enqueued; raises `DecodeError`."""
         return decode(job.payload, job.codec, self._codec)
 
+    def decode_result(self, job: Job) -> Any:  # noqa: ANN401 - the JSON edge
+        """Return the result of a job as the value that was acked, None when it has none; raises `DecodeError`."""
+        if job.result is None or job.result_codec is None:
+            return None
+        return decode(job.result, job.result_codec, self._codec)
+
     async def _reach(self) -> Store:
         if self._ready is None:
             await self.open()

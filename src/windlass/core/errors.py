@@ -35,6 +35,7 @@ WindlassError
 import difflib
 from collections.abc import Collection
 from datetime import datetime
+from typing import Final, Literal
 
 
 class WindlassError(Exception):
@@ -150,12 +151,18 @@ class ClaimLost(WindlassError):
 class UniqueConflict(WindlassError):
     """A unique key is held by another job, or by the same key with another payload."""
 
-    def __init__(self, key: str, job_id: str | None, problem: str = "is held") -> None:
+    _ADVICE: Final = {
+        "held": ": wait for that job, or use on_conflict='keep'",
+        "payload": " with another payload: use another key, or send the same payload",
+        "claimed": ", which no longer waits and cannot be replaced: wait for that job, or use on_conflict='keep'",
+    }
+
+    def __init__(self, key: str, job_id: str | None, why: Literal["held", "payload", "claimed"] = "held") -> None:
         holder = f"job {job_id}" if job_id else "another job"
-        super().__init__(f"unique key {key!r} {problem} by {holder}: wait for that job, or use on_conflict='keep'")
+        super().__init__(f"unique key {key!r} is held by {holder}{self._ADVICE[why]}")
         self.key = key
         self.job_id = job_id
-        self.problem = problem
+        self.why: Literal["held", "payload", "claimed"] = why
 
 
 class JobNotFound(WindlassError):

@@ -21,16 +21,17 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, assert_never
+from uuid import UUID
 
 from hypothesis import HealthCheck, settings, stateful
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from windlass.core.clock import Clock, Rng
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job, Note, PreparedJob, Progress, Token
-from windlass.core.retention import Retention
+from windlass.core.retention import KEEP_ALL, Retention
 from windlass.core.states import State
 from windlass.core.stats import QueueStats, Totals
 from windlass.core.store import (
@@ -96,13 +97,19 @@ class StoreMachine(RuleBasedStateMachine):
             self.runner.close()
             self.where.__exit__(None, None, None)
 
+    @initialize(jobs=st.lists(draws.prepared_jobs(), min_size=3, max_size=6), request=draws.requests)
+    def begin(self, jobs: list[PreparedJob], request: ClaimRequest) -> None:
+        """Begin with jobs, some of them claimed: most of what can go wrong needs that."""
+        self._do(calls.enqueue(self._named(jobs)))
+        self._hold(self._do(calls.claim(request)))
+
     @rule(jobs=st.lists(draws.prepared_jobs(), max_size=4), same=st.none() | draws.picks, repeat=st.booleans())
     def enqueue(self, jobs: list[PreparedJob], same: int | None, *, repeat: bool) -> None:
         """Enqueue a batch, maybe with an id that was used before, maybe twice by one request."""
-        if jobs and self.ids and same is not None:
-            jobs[-1] = jobs[-1]._replace(id=self._pick(same))
-        self._do(calls.enqueue(jobs, self._request_id()), repeat=repeat)
-        self._know(jobs)
+        batch = self._named(jobs)
+        if batch and same is not None:
+            batch[-1] = batch[-1]._replace(id=self._pick(same))
+        self._do(calls.enqueue(batch, self._request_id()), repeat=repeat)
 
     @rule(request=draws.requests, repeat=st.booleans())
     def claim(self, request: ClaimRequest, *, repeat: bool) -> None:
@@ -113,12 +120,26 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(several=st.lists(draws.endings, min_size=1, max_size=4), repeat=st.booleans())
     def settle(self, several: list[draws.Ending], *, repeat: bool) -> None:
         """Settle claims of any age, in one batch."""
-        batch = list(map(self._settlement, several))
+        batch = [self._settlement(ending, self.claims) for ending in several]
         self._do(calls.settle(batch, self._request_id()), repeat=repeat)
-        self._know([job for each in batch for job in each.then])
+
+    @precondition(lambda self: self.stale())
+    @rule(late=st.lists(draws.endings, min_size=1, max_size=2), timely=st.lists(draws.endings, max_size=2))
+    def settle_late(self, late: list[draws.Ending], timely: list[draws.Ending]) -> None:
+        """Settle with tokens of claims whose jobs are with somebody else by now, beside any others."""
+        stale = self.stale()
+        batch = [self._settlement(ending, stale) for ending in late]
+        batch += [self._settlement(ending, self.claims) for ending in timely]
+        self._do(calls.settle(batch))
+
+    @rule(request=draws.requests)
+    def take_over(self, request: ClaimRequest) -> None:
+        """Take every claim back, and claim again: the old tokens are stale."""
+        self._do(calls.rescue(RescueRequest(force=True, limit=draws.MANY), KEEP_ALL))
+        self._hold(self._do(calls.claim(request)))
 
     @precondition(lambda self: self.claims)
-    @rule(chosen=st.lists(draws.picks, min_size=1, max_size=3), lease=draws.seconds)
+    @rule(chosen=st.lists(draws.picks, min_size=1, max_size=3), lease=draws.leases)
     def renew(self, chosen: list[int], lease: timedelta) -> None:
         """Renew claims of any age."""
         self._do(calls.renew(list(map(self._held, chosen)), lease))
@@ -133,32 +154,28 @@ class StoreMachine(RuleBasedStateMachine):
         """Report with a claim of any age."""
         self._do(calls.note(Note(*self._held(pick), progress, lines)))
 
-    @precondition(lambda self: self.ids)
     @rule(chosen=st.lists(draws.picks, min_size=1, max_size=3), retention=draws.retentions)
     def cancel(self, chosen: list[int], retention: Retention) -> None:
         """Cancel jobs in any state."""
         self._do(calls.cancel(list(map(self._pick, chosen)), retention))
 
-    @precondition(lambda self: self.ids)
     @rule(chosen=st.lists(draws.picks, min_size=1, max_size=3))
     def retry(self, chosen: list[int]) -> None:
         """Retry jobs in any state."""
         self._do(calls.retry(list(map(self._pick, chosen))))
 
-    @precondition(lambda self: self.ids)
     @rule(chosen=st.lists(draws.picks, min_size=1, max_size=3))
     def delete(self, chosen: list[int]) -> None:
         """Delete jobs in any state."""
         self._do(calls.delete(list(map(self._pick, chosen))))
 
-    @precondition(lambda self: self.ids)
     @rule(pick=draws.picks, by=st.none() | st.sampled_from([-10, 0, 7]))
     def reschedule(self, pick: int, by: int | None) -> None:
         """Give a job another time, past or to come."""
         run_at = None if by is None else self.clock.now() + timedelta(seconds=by)
         self._do(calls.reschedule(self._pick(pick), run_at))
 
-    @rule(queue=draws.queues, paused=st.booleans())
+    @rule(queue=draws.queues, paused=st.sampled_from([False, False, True]))
     def pause(self, queue: str, *, paused: bool) -> None:
         """Pause or resume a queue, known or not."""
         self._do(calls.pause(queue, paused=paused))
@@ -222,16 +239,13 @@ class StoreMachine(RuleBasedStateMachine):
     def _call(self, rival: draws.Rival) -> Call:
         match rival:
             case draws.Enqueue(jobs):
-                self._know(jobs)
-                return calls.enqueue(jobs)
+                return calls.enqueue(self._named(jobs))
             case draws.Settle(several):
-                batch = list(map(self._settlement, several)) if self.claims else []
-                self._know([job for each in batch for job in each.then])
-                return calls.settle(batch)
+                return calls.settle([self._settlement(each, self.claims) for each in several] if self.claims else [])
             case draws.Cancel(chosen, retention):
-                return calls.cancel(list(map(self._pick, chosen)) if self.ids else [], retention)
+                return calls.cancel(list(map(self._pick, chosen)), retention)
             case draws.Retry(chosen):
-                return calls.retry(list(map(self._pick, chosen)) if self.ids else [])
+                return calls.retry(list(map(self._pick, chosen)))
             case draws.Pause(queue, paused):
                 return calls.pause(queue, paused=paused)
             case draws.Rescue(request, retention):
@@ -327,13 +341,22 @@ class StoreMachine(RuleBasedStateMachine):
     def _listing(self) -> list[Job]:
         return self.run(self.store.jobs(JobFilter(), after=None, limit=draws.MANY))
 
-    def _settlement(self, ending: draws.Ending) -> Settlement:
-        job_id, token = self._held(ending.pick)
-        settlement = Settlement(job_id, token, ending.verdict, ending.keep, ending.then, ending.kv)
-        return within_attempts(self.model, settlement)
+    def stale(self) -> list[calls.Held]:
+        """Return the claims whose jobs are with somebody else by now."""
+        holders = {job_id: record.token for job_id, record in self.model.jobs.items()}
+        return [held for held in self.claims if holders.get(held[0]) not in {None, held[1]}]
 
-    def _know(self, jobs: Sequence[PreparedJob]) -> None:
-        self.ids += [job.id for job in jobs if job.id not in self.ids]
+    def _settlement(self, ending: draws.Ending, among: Sequence[calls.Held]) -> Settlement:
+        job_id, token = among[-1 - ending.pick % len(among)]
+        then = self._named(ending.then)
+        return within_attempts(self.model, Settlement(job_id, token, ending.verdict, ending.keep, then, ending.kv))
+
+    def _named(self, jobs: Sequence[PreparedJob]) -> list[PreparedJob]:
+        """Give each job an id that was never used."""
+        first = len(self.ids) + 1
+        named = [job._replace(id=JobId(str(UUID(int=first + n)))) for n, job in enumerate(jobs)]
+        self.ids += [job.id for job in named]
+        return named
 
     def _hold(self, given: Sequence[tuple[Job, Token]]) -> None:
         tokens = {token for _, token in given}

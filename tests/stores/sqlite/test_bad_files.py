@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import random
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from multiprocessing.queues import SimpleQueue
@@ -97,11 +99,46 @@ async def test_a_damaged_page_is_told_when_it_is_read(path: Path, url: str) -> N
             file.write(b"\xff" * page)
     before = path.read_bytes()
 
-    with pytest.raises(StoreCorrupt, match="is damaged .* restore it from a backup"):
+    with pytest.raises(StoreCorrupt, match=r"is damaged .* restore it from a backup"):
         async with windlass.connect(url) as client:
             await client.claim("email")
 
     assert path.read_bytes() == before
+
+
+async def test_a_file_with_flipped_bits_works_or_is_an_error_of_ours(path: Path) -> None:
+    await make_store(path)
+    whole = path.read_bytes()
+    ends = Counter[str]()
+    for seed in range(60):
+        chance = random.Random(seed)
+        copy = path.with_name(f"{seed}.db")
+        copy.write_bytes(flipped(whole, chance))
+        ends[await use(f"sqlite:///{copy}")] += 1
+
+    assert ends.keys() <= {"works", "StoreCorrupt", "StoreUnavailable", "ClaimLost", "DecodeError"}
+    assert ends["StoreCorrupt"] > 10
+
+
+def flipped(content: bytes, chance: random.Random) -> bytes:
+    """Flip a few bits, half of the time where the schema is written."""
+    end = len(content) if chance.random() < 0.5 else 4096
+    mutable = bytearray(content)
+    for _ in range(chance.randrange(1, 20)):
+        mutable[chance.randrange(end)] ^= 1 << chance.randrange(8)
+    return bytes(mutable)
+
+
+async def use(url: str) -> str:
+    try:
+        async with asyncio.timeout(20), windlass.connect(url) as client:
+            claims = await client.claim_many("email", limit=200)
+            await asyncio.gather(*map(client.ack, claims))
+            await client.enqueue("email")
+            await client.jobs(limit=200)
+    except windlass.WindlassError as error:
+        return type(error).__name__
+    return "works"
 
 
 async def test_a_newer_schema_is_refused_and_not_touched(path: Path, url: str) -> None:
@@ -164,7 +201,7 @@ async def test_create_no_opens_a_store_that_is_there(path: Path, url: str) -> No
         assert (await client.stats()).pending == 100
 
 
-async def test_a_store_can_live_in_a_file_of_an_application(path: Path, url: str) -> None:
+async def test_a_store_can_live_in_a_file_of_an_application(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("create table mine (n integer)")
         connection.execute("insert into mine values (7)")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import NullPool, create_engine, event, text
+from sqlalchemy import Connection, NullPool, create_engine, event, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
@@ -46,15 +46,13 @@ class Mine(Base):
 
 
 @pytest.fixture(autouse=True)
-def table(client: Client, path: Path) -> None:
-    assert client.store
+def table(client: Client, path: Path) -> None:  # noqa: ARG001 - it makes the file
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("create table mine (name text primary key)")
 
 
 @pytest.fixture
-def mine(client: Client, path: Path) -> Iterator[sqlite3.Connection]:
-    assert client.store
+def mine(client: Client, path: Path) -> Iterator[sqlite3.Connection]:  # noqa: ARG001 - it makes the file
     with closing(sqlite3.connect(path)) as connection:
         yield connection
 
@@ -343,9 +341,12 @@ def by_name(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("row_factory", [None, sqlite3.Row, by_name])
-@pytest.mark.parametrize("text_factory", [str, bytes, lambda raw: f"<{raw!r}>"], ids=["str", "bytes", "own"])
+@pytest.mark.parametrize("text_factory", [str, bytes, repr], ids=["str", "bytes", "own"])
 async def test_how_the_caller_reads_rows_disturbs_nothing(
-    client: Client, mine: sqlite3.Connection, row_factory: Any, text_factory: Any  # noqa: ANN401 - as sqlite3 takes them
+    client: Client,
+    mine: sqlite3.Connection,
+    row_factory: Any,  # noqa: ANN401 - as sqlite3 takes them
+    text_factory: Any,  # noqa: ANN401
 ) -> None:
     await client.enqueue("email", b"first", unique="key")
     mine.row_factory = row_factory
@@ -371,7 +372,7 @@ async def test_a_full_disk_says_that_sqlite_has_undone_the_whole_transaction(
     pages = mine.execute("pragma page_count").fetchone()[0]
     mine.execute(f"pragma max_page_count = {pages + 2}")
 
-    with pytest.raises(StoreFull, match="free disk space.*rolled back your whole transaction: begin it again"):
+    with pytest.raises(StoreFull, match=r"free disk space.*rolled back your whole transaction: begin it again"):
         await client.enqueue("email", b"x" * 100_000, connection=mine)
     was_open = mine.in_transaction
     mine.execute(INSERT, {"name": "kept"})
@@ -395,21 +396,22 @@ async def test_savepoints_of_the_caller_work_around_it(client: Client, mine: sql
     assert (await client.stats("email")).pending == 1
 
 
+def no_begin_by_the_driver(connection: sqlite3.Connection, _record: object) -> None:
+    connection.isolation_level = None
+
+
+def begin_immediate(connection: Connection) -> None:
+    connection.exec_driver_sql("begin immediate")
+
+
 async def test_sqlalchemy_with_its_own_begin_works(client: Client, path: Path) -> None:
     engine = create_engine(f"sqlite:///{path}", poolclass=NullPool)
 
-    @event.listens_for(engine, "connect")
-    def no_begin_by_the_driver(connection: Any, _record: object) -> None:  # noqa: ANN401
-        connection.isolation_level = None
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Any) -> None:  # noqa: ANN401
-        connection.exec_driver_sql("begin immediate")
+    event.listen(engine, "connect", no_begin_by_the_driver)
+    event.listen(engine, "begin", begin_immediate)
 
     with Session(engine) as session, session.begin():
         session.add(Mine(name="with the job"))
         await client.enqueue("email", connection=session)
 
     assert (await client.stats("email")).pending == 1
-    assert no_begin_by_the_driver
-    assert begin

@@ -2,38 +2,21 @@
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import windlass
 from proofs import reader
+from tests.stores.sqlite.conftest import Disk
 from windlass import Client, NewJob, StoreFull
-from windlass.stores.sqlite.store import SqliteStore
-
-NO_LIMIT = 1_073_741_823
 
 
-@contextmanager
-def no_room(client: Client) -> Iterator[None]:
-    """Let the file grow no further."""
-    assert isinstance(client.store, SqliteStore)
-    assert client.store._room is not None
-    connection = client.store._room.writer._connection
-    pages = connection.execute("pragma page_count").fetchone()[0]
-    connection.execute(f"pragma max_page_count = {pages}")
-    try:
-        yield
-    finally:
-        connection.execute(f"pragma max_page_count = {NO_LIMIT}")
-
-
-async def test_a_full_disk_is_told_and_nothing_is_written(client: Client, path: Path) -> None:
+async def test_a_full_disk_is_told_and_nothing_is_written(disk: Disk, client: Client, path: Path) -> None:
     await client.enqueue("email", b"first")
     before = reader.dump(path)
 
-    with no_room(client), pytest.raises(StoreFull, match="free disk space") as caught:
+    with disk.full(), pytest.raises(StoreFull, match="free disk space") as caught:
         await client.enqueue_many([NewJob("email", b"x" * 10_000) for _ in range(20)])
 
     assert caught.value.retryable
@@ -41,8 +24,8 @@ async def test_a_full_disk_is_told_and_nothing_is_written(client: Client, path: 
     assert reader.integrity(path) == []
 
 
-async def test_the_same_call_works_when_there_is_room_again(client: Client) -> None:
-    with no_room(client), pytest.raises(StoreFull):
+async def test_the_same_call_works_when_there_is_room_again(disk: Disk, client: Client) -> None:
+    with disk.full(), pytest.raises(StoreFull):
         await client.enqueue("email", b"x" * 100_000)
 
     await client.enqueue("email", b"x" * 100_000)
@@ -50,9 +33,9 @@ async def test_the_same_call_works_when_there_is_room_again(client: Client) -> N
     assert (await client.stats("email")).pending == 1
 
 
-async def test_what_needs_no_room_goes_on_while_the_disk_is_full(client: Client) -> None:
+async def test_what_needs_no_room_goes_on_while_the_disk_is_full(disk: Disk, client: Client) -> None:
     await client.enqueue("email", b"work")
-    with no_room(client):
+    with disk.full():
         with pytest.raises(StoreFull):
             await client.enqueue("email", b"x" * 100_000)
         claim = await client.claim("email")
@@ -74,15 +57,24 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", place], check=True)
 
 
+def make_room(disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
+
+
+async def fill(client: Client, acknowledged: list[str]) -> None:
+    for _ in range(100):
+        done = await client.enqueue("email", b"x" * 50_000)
+        acknowledged += [done.id]
+
+
 async def test_a_disk_that_is_really_full_is_told_and_works_again_by_itself(small_disk: Path) -> None:
     path = small_disk / "jobs.db"
     acknowledged = list[str]()
     async with windlass.connect(f"sqlite:///{path}") as client:
         with pytest.raises(StoreFull):
-            for _ in range(100):
-                acknowledged.append((await client.enqueue("email", b"x" * 50_000)).id)
+            await fill(client, acknowledged)
         refused = reader.jobs(path)
-        subprocess.run(["mount", "-o", "remount,size=8m", small_disk], check=True)
+        make_room(small_disk)
 
         done = await client.enqueue("email", b"x" * 50_000)
 

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import pytest
 
-from windlass import Client, ClaimLost, NewJob, StoreFull, Unique, UniqueConflict
+from tests.stores.sqlite.conftest import Disk
+from windlass import ClaimLost, Client, NewJob, StoreFull, Unique, UniqueConflict
 from windlass.core.failpoint import arm, disarm
-from windlass.stores.sqlite.store import SqliteStore
 from windlass.testing.failpoints import Faulted
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ class Commits:
         self.count = 0
         self._held = threading.Event()
         self._reached = threading.Event()
-        arm("sqlite.before_commit", self._hold)
+        arm("sqlite.before_commit", self.hold)
         arm("sqlite.after_commit", self._counted)
 
     async def together(self, client: Client, calls: Sequence[Awaitable[T]]) -> list[T | BaseException]:
@@ -37,7 +37,7 @@ class Commits:
         await first
         return await rest
 
-    def _hold(self) -> None:
+    def hold(self) -> None:
         self._reached.set()
         self._held.wait(10)
 
@@ -106,20 +106,13 @@ async def test_a_refused_call_is_refused_alone(client: Client) -> None:
     assert payloads == [b"", b"before", b"after"]
 
 
-async def test_a_call_that_finds_no_room_fails_alone(client: Client) -> None:
-    assert isinstance(client.store, SqliteStore)
-    assert client.store._room is not None
-    connection = client.store._room.writer._connection
-    await client.enqueue_many([NewJob("warm", b"x" * 100) for _ in range(200)])
-    warm = [claim.job.id for claim in await client.claim_many("warm", limit=200)]
-    pages = connection.execute("pragma page_count").fetchone()[0]
-    connection.execute(f"pragma max_page_count = {pages + 8}")
+async def test_a_call_that_finds_no_room_fails_alone(disk: Disk, client: Client) -> None:
     commits = Commits()
 
-    calls = [client.enqueue("email", b"x" * (900_000 if n == 7 else 1)) for n in range(16)]
-    answers = await commits.together(client, calls)
+    with disk.full(but_for=8):
+        calls = [client.enqueue("email", b"x" * (900_000 if n == 7 else 1)) for n in range(16)]
+        answers = await commits.together(client, calls)
 
-    assert len(warm) == 200
     assert [n for n, answer in enumerate(answers) if isinstance(answer, BaseException)] == [7]
     assert isinstance(answers[7], StoreFull)
     assert (await client.stats("email")).pending == 15
@@ -130,7 +123,7 @@ async def test_a_commit_that_fails_as_a_whole_is_tried_call_by_call(client: Clie
     failures = iter([Faulted("the shared commit")])
 
     def fail_once() -> None:
-        commits._hold()
+        commits.hold()
         if commits.count == 1:
             with suppress(StopIteration):
                 raise next(failures)

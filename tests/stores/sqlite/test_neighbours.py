@@ -1,8 +1,11 @@
 """Several stores on one file: in one process, and in others."""
 
 import asyncio
+import os
 import time
 from pathlib import Path
+
+import pytest
 
 import windlass
 from proofs.children import Children, eventually
@@ -103,3 +106,25 @@ async def test_a_cancel_reaches_the_holder_in_another_process(client: Client, ur
 
     assert outcome is CancelOutcome.REQUESTED
     assert isinstance(done, Completed)
+
+
+def locks_held(path: Path) -> list[tuple[str, ...]]:
+    """The locks that SQLite holds for this process, as the system tells them."""
+    files = {str(Path(f"{path}{suffix}").stat().st_ino): suffix for suffix in ("", "-shm")}
+    rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    ours = [row for row in rows if row[1] == "POSIX" and row[4] == str(os.getpid())]
+    return sorted((files[inode], *row[6:8]) for row in ours if (inode := row[5].rpartition(":")[2]) in files)
+
+
+@pytest.mark.skipif(not Path("/proc/locks").exists(), reason="this system does not tell its locks")
+async def test_opening_and_closing_one_store_drops_no_lock_of_another(client: Client, url: str, path: Path) -> None:
+    await client.enqueue("email")
+    before = locks_held(path)
+
+    async with windlass.connect(url) as other:
+        await other.enqueue("email")
+        during = locks_held(path)
+    after = locks_held(path)
+
+    assert before
+    assert before == during == after

@@ -11,12 +11,12 @@ import pytest
 import windlass
 from tests.stores.sqlite.parameters import some_parameters
 from windlass import Client
+from windlass.core.failpoint import arm, disarm
 from windlass.stores import sqlite
 from windlass.stores.sqlite import database
 from windlass.stores.sqlite.database import SCHEMA
 from windlass.stores.sqlite.statements import migration
 from windlass.testing.failpoints import Faulted
-from windlass.core.failpoint import arm, disarm
 
 HERE = Path(sqlite.__file__).parent
 # Tables first, each followed by its indexes.
@@ -91,13 +91,18 @@ async def test_a_making_that_fails_leaves_a_file_that_can_be_made_anew(path: Pat
     assert tables == (0,)
 
 
+def next_migration(number: int) -> str:
+    assert number == SCHEMA + 1
+    return "create table windlass_next (n integer) strict;\n"
+
+
 async def test_an_older_store_is_brought_up_by_a_migration(
     path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with windlass.connect(url) as client:
         await client.enqueue("email")
     monkeypatch.setattr(database, "SCHEMA", SCHEMA + 1)
-    monkeypatch.setattr(database, "migration", lambda _number: "create table windlass_next (n integer) strict;\n")
+    monkeypatch.setattr(database, "migration", next_migration)
 
     async with windlass.connect(f"{url}?migrate=yes") as client:
         pending = (await client.stats("email")).pending

@@ -21,9 +21,8 @@ def little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def holder(client: Client, path: Path) -> Iterator[sqlite3.Connection]:
+def holder(client: Client, path: Path) -> Iterator[sqlite3.Connection]:  # noqa: ARG001 - it makes the file
     """A connection that has begun to write and does not end."""
-    assert client.store
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("begin immediate")
         yield connection
@@ -38,7 +37,7 @@ async def test_a_write_that_waits_is_logged_and_then_given_up_with_the_likely_ca
 ) -> None:
     assert holder.in_transaction
 
-    with pytest.raises(StoreUnavailable, match="was given up: .*transaction of your own that was left open") as caught:
+    with pytest.raises(StoreUnavailable, match=r"was given up: .*transaction of your own that was left open") as caught:
         await asyncio.wait_for(client.enqueue("email"), 10)
 
     assert caught.value.retryable

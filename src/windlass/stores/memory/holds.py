@@ -33,11 +33,11 @@ def live(holder: Holder | None, now: datetime) -> Holder | None:
 def refuse(hold: Hold, holder: Holder, *, waiting: bool) -> None:
     """Raise `UniqueConflict` if `hold` does not put up with the holder, which is `waiting` or not."""
     if hold.match_payload and hold.digest != holder.digest:
-        raise UniqueConflict(hold.key, holder.job_id, "is held with another payload")
+        raise UniqueConflict(hold.key, holder.job_id, "payload")
     if hold.on_conflict == "raise":
         raise UniqueConflict(hold.key, holder.job_id)
     if hold.on_conflict == "replace" and not waiting:
-        raise UniqueConflict(hold.key, holder.job_id, "cannot be replaced: it is held, and no longer waited for,")
+        raise UniqueConflict(hold.key, holder.job_id, "claimed")
 
 
 class Holds:

@@ -58,7 +58,7 @@ def open_database(path: Path, options: Options, turns: Turns) -> sqlite3.Connect
 
     What is not a database, damaged, or of a newer release is refused before anything is written.
     """
-    turns.take()
+    turns.take_in_time(path)
     try:
         _check_not_emptied(path, turns)
         connection = connect(path, options)
@@ -190,7 +190,7 @@ def _set_up(connection: sqlite3.Connection) -> None:
     if mode != "wal":
         message = f"SQLite cannot use a write-ahead log here (journal mode {mode}): put the file on a local disk"
         raise StoreUnavailable(message)
-    # a file that cannot be written is told now, not at the first job; to begin is not enough: SQLite begins to read then
+    # a file that cannot be written is told now, not at the first job; on such a file SQLite begins to read, no more
     connection.execute("begin immediate")
     try:
         connection.execute("update windlass_meta set value = value where name = 'schema'")

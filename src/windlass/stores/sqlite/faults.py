@@ -15,6 +15,9 @@ def translate(error: Exception, path: Path) -> WindlassError:
         return error
     if isinstance(error, OSError):
         return _of_the_system(error, path)
+    if isinstance(error, UnicodeDecodeError):
+        # what SQLite wanted to say, or to read, is text no longer
+        return _damaged(error, path)
     if not isinstance(error, sqlite3.Error):
         return StoreUnavailable(f"the store at {path} failed: {error!r}")
     code = getattr(error, "sqlite_errorcode", 0)
@@ -29,10 +32,7 @@ def translate(error: Exception, path: Path) -> WindlassError:
         case sqlite3.SQLITE_NOTADB:
             return not_a_database(path)
         case sqlite3.SQLITE_CORRUPT:
-            return StoreCorrupt(
-                f"{path} is damaged ({error}): stop all its processes and restore it from a backup, or "
-                "rescue what is left with `sqlite3 FILE .recover`; the file was left as it is"
-            )
+            return _damaged(error, path)
         case sqlite3.SQLITE_CANTOPEN:
             return _no_way_there(error, path)
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
@@ -46,6 +46,13 @@ def translate(error: Exception, path: Path) -> WindlassError:
 def not_a_database(path: Path) -> StoreCorrupt:
     """Return the error for a file of another format."""
     return StoreCorrupt(f"{path} is not a SQLite database: check the path in the URL; the file was left as it is")
+
+
+def _damaged(error: Exception, path: Path) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"{path} is damaged ({error}): stop all its processes and restore it from a backup, or "
+        "rescue what is left with `sqlite3 FILE .recover`; the file was left as it is"
+    )
 
 
 def _of_the_system(error: OSError, path: Path) -> WindlassError:

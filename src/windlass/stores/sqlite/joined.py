@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from windlass.stores.sqlite.faults import translate
 from windlass.stores.sqlite.moves.enqueue import EnqueueCall, enqueue
 from windlass.stores.sqlite.moves.settle import SettleCall, settle
 from windlass.stores.sqlite.transaction import Transaction
-from windlass.stores.sqlite.writer import GIVE_UP_AFTER, WARN_AFTER
+from windlass.stores.sqlite.turns import GIVE_UP_AFTER, WARN_AFTER
 
 logger = logging.getLogger("windlass.sqlite")
 
@@ -60,6 +60,9 @@ class SqliteJoined:
                 self._check_wait(error, waited)
                 warned = warned or self._warn(waited)
                 await asyncio.sleep(_TRY_EVERY)
+            except sqlite3.ProgrammingError as error:
+                message = f"connection= cannot be used: {error}"
+                raise InvalidValue(message) from error
             except sqlite3.Error as error:
                 raise translate(error, self._path) from error
             else:
@@ -113,7 +116,7 @@ class SqliteJoined:
 
 
 @contextmanager
-def _plain_text(connection: Any) -> Iterator[None]:  # noqa: ANN401 - any DB-API connection
+def _plain_text(connection: Any) -> Generator[None, None, None]:  # noqa: ANN401 - any DB-API connection
     """Read text as `str`, however the caller reads it."""
     factory = connection.text_factory
     connection.text_factory = str
@@ -150,7 +153,8 @@ def _begin(connection: Any) -> None:  # noqa: ANN401 - any DB-API connection
     """Begin a transaction where the library would have begun one by itself at the first write."""
     if connection.in_transaction:
         return
-    if connection.isolation_level is None:
+    # a connection that commits each statement by itself would commit half a job, or never
+    if connection.isolation_level is None or getattr(connection, "autocommit", None) is True:
         message = "no transaction is open on connection=: execute BEGIN IMMEDIATE first, and commit it yourself"
         raise InvalidValue(message)
     cursor = connection.cursor()

@@ -93,7 +93,7 @@ async def open_room(path: Path, options: Options, clock: Clock, hub: Hub) -> Roo
     loop = asyncio.get_running_loop()
     try:
         turns, connection, checkpoints, looking = await loop.run_in_executor(None, _open, path, options)
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         raise translate(error, path) from error
     wake = WakeFile(path, hub)
     checkpointer = Checkpointer(checkpoints, path, clock)

@@ -107,7 +107,7 @@ class SqliteStore:
         """Open the file, and make it when there is none."""
         if self._room is None:
             # by its real name: whoever comes by a link meets the same files beside it, and the folder may be left
-            self._path = Path(os.path.realpath(self._path))
+            self._path = Path(os.path.realpath(self._path))  # noqa: ASYNC240 - a few looks by name, once
             self._room = await open_room(self._path, self._options, self._clock, self._hub)
 
     async def close(self) -> None:

@@ -9,8 +9,20 @@ descriptor of the database file would drop those.
 """
 
 import fcntl
+import logging
 import os
+import time
 from pathlib import Path
+from typing import Final
+
+from windlass.core.errors import StoreUnavailable
+
+logger = logging.getLogger("windlass.sqlite")
+
+WARN_AFTER: Final = 5.0
+GIVE_UP_AFTER: Final = 30.0
+"""Seconds that a writer waits before it says so, and before it gives up."""
+_TRY_EVERY: Final = 0.005
 
 _MARK = b"windlass"
 _MARK_AT = 32
@@ -33,6 +45,32 @@ class Turns:
         finally:
             fcntl.flock(self._gate, fcntl.LOCK_UN)
         os.pwrite(self._turn, self._pid, 0)
+
+    def take_in_time(self, database: Path) -> None:
+        """Wait for the turn, for a store that is being opened; refuse when it is not given in time."""
+        began = time.monotonic()
+        warned = False
+        while not self._take_now():
+            waited = time.monotonic() - began
+            if waited >= GIVE_UP_AFTER:
+                message = f"{database} could not be opened in {waited:.0f} s: {self.likely_cause()}"
+                raise StoreUnavailable(message, retryable=True)
+            if waited >= WARN_AFTER and not warned:
+                warned = True
+                logger.warning("%s waits to be opened since %.0f s: %s", database, waited, self.likely_cause())
+            time.sleep(_TRY_EVERY)
+
+    def likely_cause(self) -> str:
+        """Say who is in the way of everybody else."""
+        return f"process {self.holder()} has the turn and does not give it back; it may be stopped: continue or end it"
+
+    def _take_now(self) -> bool:
+        try:
+            fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        os.pwrite(self._turn, self._pid, 0)
+        return True
 
     def give(self) -> None:
         """Let the next one write."""

@@ -26,7 +26,7 @@ from windlass.core.topics import Hub, Topic
 from windlass.stores.sqlite.checkpoint import Checkpointer
 from windlass.stores.sqlite.faults import translate
 from windlass.stores.sqlite.transaction import Transaction
-from windlass.stores.sqlite.turns import Turns
+from windlass.stores.sqlite.turns import GIVE_UP_AFTER, WARN_AFTER, Turns
 from windlass.stores.sqlite.wake import WakeFile
 
 logger = logging.getLogger("windlass.sqlite")
@@ -34,8 +34,6 @@ logger = logging.getLogger("windlass.sqlite")
 A = TypeVar("A")
 R = TypeVar("R")
 
-WARN_AFTER: Final = 5.0
-GIVE_UP_AFTER: Final = 30.0
 MOST_CALLS: Final = 2_000
 CHECK_FILE_EVERY: Final = 0.1
 

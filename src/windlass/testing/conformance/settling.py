@@ -309,6 +309,21 @@ async def test_a_refused_settlement_leaves_the_others_of_its_batch(store: Store)
     assert await store.kv_get([b"k"]) == [None]
 
 
+async def test_settlements_of_one_call_are_done_in_their_order(store: Store) -> None:
+    """The follow-up job meets the key of a job that is settled after it."""
+    key = Unique("k", until="finished")
+    await store.enqueue([a_job(), a_job(unique=key)])
+    first, second = await store.claim(wanting(limit=2))
+    follow_up = a_job(unique=key)
+
+    answers = await store.settle(
+        [Settlement(first.job.id, first.token, ToSucceeded(), then=[follow_up]), settlement(second)]
+    )
+
+    assert answers == [Settled.DONE, Settled.DONE]
+    assert await store.get([follow_up.id]) == [None]
+
+
 async def test_what_is_wrong_with_a_follow_up_is_said_before_anything_is_written(client: Client) -> None:
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")

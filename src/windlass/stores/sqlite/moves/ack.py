@@ -12,11 +12,13 @@ from windlass.stores.sqlite.rows import json_list
 from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import SUCCEEDED, Transaction
 
+_NO_RESULT = ToSucceeded()
+
 
 def is_plain(settlement: Settlement) -> bool:
     """Whether a settlement is a success that brings nothing along."""
     verdict = settlement.verdict
-    return isinstance(verdict, ToSucceeded) and verdict.result is None and not settlement.then and not settlement.kv
+    return isinstance(verdict, ToSucceeded) and verdict == _NO_RESULT and not settlement.then and not settlement.kv
 
 
 def ack_many(tx: Transaction, settlements: Sequence[Settlement]) -> list[Settled | None]:

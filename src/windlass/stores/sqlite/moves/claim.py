@@ -46,7 +46,8 @@ def _claim(tx: Transaction, call: ClaimCall) -> list[Claim]:
 
 def _claim_from(tx: Transaction, queue: str, request: ClaimRequest, limit: int) -> list[Claim]:
     paused = tx.row("paused", (queue,))
-    if paused is None or paused[0]:
+    # a queue that this very commit brings has no row yet
+    if paused is not None and paused[0]:
         return []
     promote_queue(tx, queue, PROMOTED_AT_ONCE)
     lease_expires_at = later(tx.moment, request.lease)

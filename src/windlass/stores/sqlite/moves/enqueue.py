@@ -117,7 +117,7 @@ def _replace(tx: Transaction, job: PreparedJob, found: holds.Holder) -> None:
     row = tx.row("standing", (found.job_id,))
     standing = None if row is None else Standing(*row)
     if standing is None or not standing.state.waiting:
-        raise UniqueConflict(hold.key, found.job_id, "cannot be replaced: it is held past the claim")
+        raise UniqueConflict(hold.key, found.job_id, "claimed")
     state, run_at = _when(tx, job)
     tx.run(
         "replace",

@@ -28,7 +28,7 @@ def holder(tx: Transaction, name: str) -> Holder | None:
 def check_conflict(hold: Hold, found: Holder) -> None:
     """Refuse a second job under a held key, when it asked for that."""
     if hold.match_payload and hold.digest != found.digest:
-        raise UniqueConflict(hold.key, found.job_id, "with another payload is held")
+        raise UniqueConflict(hold.key, found.job_id, "payload")
     if hold.on_conflict == "raise":
         raise UniqueConflict(hold.key, found.job_id)
 

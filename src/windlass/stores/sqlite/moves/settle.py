@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import chain, groupby
-from typing import NamedTuple, TypeAlias, assert_never
+from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 import msgspec
 
@@ -20,7 +20,7 @@ from windlass.stores.sqlite.moves.receipts import receipt, write_receipt
 from windlass.stores.sqlite.rows import Standing
 from windlass.stores.sqlite.transaction import CANCELLED, DEAD, RETRIED, SUCCEEDED, Transaction
 
-_Kept: TypeAlias = Settled | tuple[str, str | None, str]
+_Kept: TypeAlias = Settled | tuple[str, str | None, Literal["held", "payload", "claimed"]]
 """One answer in a receipt; a conflict is kept by its parts."""
 
 
@@ -55,7 +55,7 @@ def _settle_once(tx: Transaction, call: SettleCall) -> list[SettleResult]:
 
 
 def _kept(result: SettleResult) -> object:
-    return (result.key, result.job_id, result.problem) if isinstance(result, UniqueConflict) else result
+    return (result.key, result.job_id, result.why) if isinstance(result, UniqueConflict) else result
 
 
 def _answer(kept: _Kept) -> SettleResult:
