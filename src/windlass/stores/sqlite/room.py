@@ -36,6 +36,7 @@ class Room:
         self._hub = hub
         self._loop = asyncio.get_running_loop()
         self._watching = False
+        self._news: int | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._version: int | None = None
         self._task: asyncio.Task[None] | None = None
@@ -44,8 +45,9 @@ class Room:
         """Let commits of other processes ring; called when somebody listens."""
         if not self._watching:
             self._watching = True
-            if self.wake.watch is not None:
-                self._loop.add_reader(self.wake.watch, self.wake.look)
+            self._news = self.wake.watch()
+            if self._news is not None:
+                self._loop.add_reader(self._news, self.wake.look)
         if self._timer is None and self._task is None:
             self._timer = self._loop.call_later(LOOK_EVERY, self._look)
 
@@ -53,8 +55,8 @@ class Room:
         """Finish what was handed over and let go of everything."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._watching and self.wake.watch is not None:
-            self._loop.remove_reader(self.wake.watch)
+        if self._news is not None:
+            self._loop.remove_reader(self._news)
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -72,7 +74,7 @@ class Room:
         self._timer = None
         if self._hub.silent:
             return
-        if self.wake.watch is None:
+        if self._news is None:
             self.wake.look()
         self._task = self._loop.create_task(self._look_at_version())
 

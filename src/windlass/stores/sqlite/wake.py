@@ -40,8 +40,16 @@ class WakeFile:
         self._hub = hub
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._seen = bytearray(self._read())
-        self.watch = _watch(self._path)
-        """A descriptor that turns readable when somebody writes; None where the system cannot tell."""
+        self._watch: int | None = None
+
+    def watch(self) -> int | None:
+        """Return a descriptor that turns readable when somebody writes; None where the system cannot tell.
+
+        Watching begins here and not before: the kernel charges every write for everybody who watches.
+        """
+        self._watch = _watch(self._path)
+        self.look()
+        return self._watch
 
     def bump(self, topics: Iterable[Topic]) -> None:
         """Write news on `topics`; called after the commit, from any thread."""
@@ -53,8 +61,8 @@ class WakeFile:
 
     def look(self) -> None:
         """Ring for what others wrote since the last look."""
-        if self.watch is not None:
-            _drain(self.watch)
+        if self._watch is not None:
+            _drain(self._watch)
         now, before = self._read(), bytes(self._seen)
         if now == before:
             return
@@ -67,8 +75,8 @@ class WakeFile:
     def close(self) -> None:
         """Stop watching."""
         os.close(self._file)
-        if self.watch is not None:
-            os.close(self.watch)
+        if self._watch is not None:
+            os.close(self._watch)
 
     def _read(self) -> bytes:
         return os.pread(self._file, SLOTS * _WIDTH, 0).ljust(SLOTS * _WIDTH, b"\0")
