@@ -295,7 +295,7 @@ async def test_whoever_waits_for_a_job_hears_of_its_end_in_a_transaction(
     claim = await client.claim("email")
     assert claim is not None
     waiting = asyncio.create_task(client.wait(done.id, timeout=30))
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0)
     await client.ack(claim, connection=mine)
     mine.commit()
 

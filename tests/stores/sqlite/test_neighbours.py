@@ -34,7 +34,7 @@ async def test_one_store_goes_on_when_another_of_its_process_is_closed(client: C
 async def test_a_store_in_the_same_process_wakes_a_waiter(client: Client, url: str) -> None:
     async with windlass.connect(url, poll_interval=600) as other:
         waiting = asyncio.create_task(other.claim("email", wait=30))
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0)
         await client.enqueue("email")
         claim = await asyncio.wait_for(waiting, 5)
 
