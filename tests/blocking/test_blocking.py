@@ -1,3 +1,4 @@
+import fcntl
 import gc
 import inspect
 import os
@@ -231,3 +232,20 @@ def test_an_error_on_a_connection_reaches_the_caller(client: BlockingClient) -> 
         client.enqueue("email", connection="sqlite")
 
     connection.close()
+
+
+def test_a_client_that_is_collected_never_blocks_the_thread_that_the_collector_came_by_in(tmp_path: Path) -> None:
+    client = windlass.connect_sync(f"sqlite:///{tmp_path}/jobs.db")
+    client.enqueue("email")
+    door = os.open(tmp_path / "jobs.db-turn", os.O_RDWR)
+    fcntl.flock(door, fcntl.LOCK_EX)  # as a writing thread of this process would hold it
+    collecting = threading.Thread(target=gc.collect, daemon=True)
+
+    cycle: list[object] = [client]
+    cycle.append(cycle)
+    del client, cycle
+    collecting.start()
+    collecting.join(10)
+
+    assert not collecting.is_alive()
+    os.close(door)

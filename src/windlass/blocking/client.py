@@ -1,11 +1,12 @@
 """The blocking form of the client: the same names, one thin layer over the async one."""
 
+import atexit
 import os
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
-from weakref import finalize
+from weakref import WeakSet, finalize
 
 from windlass.blocking.portal import Portal
 from windlass.client.client import Client
@@ -85,6 +86,10 @@ class Side:
         """Close the client and end its loop."""
         self.portal.close(self.client.close)
 
+    def leave(self) -> None:
+        """Let the client close by itself."""
+        self.portal.leave(self.client.close)
+
 
 class BlockingClient:
     """A client for programs without an event loop; may be shared by threads, and is made anew after a fork.
@@ -109,7 +114,9 @@ class BlockingClient:
         # one side for each process that this object lives in; a parent's is kept as it is, and never touched here
         self._sides = {os.getpid(): Side(make())}
         self._closed = False
-        self._end = finalize(self, _close_side, self._sides)
+        # the garbage collector comes by in any thread, also in one that holds a lock which a close would wait for
+        finalize(self, _leave_side, self._sides).atexit = False
+        _open_clients.add(self)
         self.kv = BlockingKeyValue(self)
 
     def run(self, call: Callable[[Client], Coroutine[Any, Any, R]]) -> R:
@@ -120,7 +127,11 @@ class BlockingClient:
     def close(self) -> None:
         """Let go of the store; what was accepted is finished first."""
         self._closed = True
-        self._end()
+        _open_clients.discard(self)
+        # a forked process that ends must not end its parent's client
+        side = self._sides.pop(os.getpid(), None)
+        if side is not None:
+            side.close()
 
     def __enter__(self) -> Self:
         self.open()
@@ -187,8 +198,16 @@ class BlockingClient:
         return self._sides.get(pid) or self._sides.setdefault(pid, Side(self._make()))
 
 
-def _close_side(sides: dict[int, Side]) -> None:
-    # a forked process that ends must not end its parent's client
+def _leave_side(sides: dict[int, Side]) -> None:
     side = sides.get(os.getpid())
     if side is not None:
-        side.close()
+        side.leave()
+
+
+_open_clients: WeakSet[BlockingClient] = WeakSet()
+
+
+@atexit.register
+def _close_clients() -> None:
+    for client in list(_open_clients):
+        client.close()

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
@@ -39,12 +40,16 @@ class Portal:
         loop = self._loop
         if loop is None or self._closed:
             self._closed = True
-        elif threading.current_thread() is self._thread:
-            # the garbage collector came by in the loop's own thread, which cannot wait for itself
-            loop.create_task(self._finish(last))
         else:
             self.call(last)
             self._stop(loop)
+
+    def leave(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Let `last` be run and the loop end, without waiting for it."""
+        loop = self._loop
+        if loop is not None and not self._closed:
+            with suppress(RuntimeError):  # the loop has ended already
+                loop.call_soon_threadsafe(lambda: loop.create_task(self._finish(last)))
 
     def _start(self) -> asyncio.AbstractEventLoop:
         begun: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()

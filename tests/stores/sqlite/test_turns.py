@@ -8,6 +8,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,8 @@ async def test_a_claim_in_the_commit_that_brings_the_first_job_of_a_queue_is_giv
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sqlite3 has autocommit from Python 3.12 on")
 async def test_a_connection_that_commits_by_itself_is_refused(client: Client, path: Path) -> None:
-    connection = sqlite3.connect(path, autocommit=True)
+    arguments: dict[str, Any] = {"autocommit": True}
+    connection = sqlite3.connect(path, **arguments)
 
     with pytest.raises(InvalidValue, match="BEGIN IMMEDIATE"):
         await client.enqueue("email", connection=connection)

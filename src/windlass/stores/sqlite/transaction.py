@@ -1,7 +1,7 @@
 """One write transaction under way: its moment, its counts, its news."""
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -53,12 +53,12 @@ class Transaction:
         self._counts: dict[str, list[int]] = {}
         self._minutes: dict[tuple[str, str], list[int]] = {}
 
-    def row(self, name: str, parameters: Sequence[object] | dict[str, object]) -> Any:  # noqa: ANN401 - a row's types are its statement's
+    def row(self, name: str, parameters: Sequence[object] | Mapping[str, object]) -> Any:  # noqa: ANN401 - a row's types are its statement's
         """Run a statement and return its first row, or None; a RETURNING statement is run to its end."""
         rows = self.execute(sql(name), parameters).fetchall()
         return rows[0] if rows else None
 
-    def run(self, name: str, parameters: Sequence[object] | dict[str, object]) -> int:
+    def run(self, name: str, parameters: Sequence[object] | Mapping[str, object]) -> int:
         """Run a statement and return how many rows it changed."""
         return self.execute(sql(name), parameters).rowcount
 

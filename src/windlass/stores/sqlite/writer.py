@@ -204,7 +204,7 @@ class Writer:
             self._spread(topics)
         except Exception as error:  # noqa: BLE001 - every caller is told, and the thread lives on
             calls = calls or self._take_calls()
-            results, topics = [translate(error, self._path)] * len(calls), set()
+            results, topics = [translate(error, self._path)] * len(calls), set[Topic]()
         finally:
             # before the callers are told: they would run in our interpreter while everybody waits for the turn
             self._turns.give()
