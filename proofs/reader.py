@@ -59,7 +59,9 @@ def counts_off(path: Path) -> list[str]:
                 "select queue, state, count(*) from windlass_job group by queue, state"
             )
         }
-        kept = connection.execute(f"select name, {', '.join(states)} from windlass_queue").fetchall()
+        kept = connection.execute(
+            f"select queue, {', '.join(states)} from windlass_count where minute = ? and queue != ''", (2**63 - 1,)
+        ).fetchall()
     return [
         f"{row[0]}: {state} kept {count}, counted {counted.get((row[0], state), 0)}"
         for row in kept

@@ -37,8 +37,10 @@ class JsonCodec:
         try:
             return self._encode(value)
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
-            kind = type(value).__name__
-            message = f"a value of type {kind} cannot be written as JSON ({error}): use plain values, or bytes"
+            message = (
+                f"a value of type {type(value).__name__} cannot be written as JSON ({error}): "
+                "use plain values, or encode to bytes"
+            )
             raise EncodeError(message) from error
 
     def decode(self, data: bytes) -> Any:  # noqa: ANN401 - the JSON edge

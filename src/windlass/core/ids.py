@@ -18,7 +18,10 @@ def new_ids(count: int, *, millis: int, randomness: bytes) -> list[JobId]:
     stamp = f"{millis:012x}"
     head = f"{stamp[:8]}-{stamp[8:]}-7"
     hexes = randomness.hex()
-    return [_uuid7(head, hexes[at : at + 20]) for at in range(0, 20 * count, 20)]
+    made = [_uuid7(head, hexes[at : at + 20]) for at in range(0, 20 * count, 20)]
+    # ids of one batch rise with its order, so that an index over them grows at its end
+    made.sort()
+    return made
 
 
 def _uuid7(head: str, digits: str) -> JobId:

@@ -217,9 +217,9 @@ def headers_of(text: str | None) -> Mapping[str, str]:
     return NO_HEADERS if text is None else _headers_decoder.decode(text)
 
 
-def headers_text(headers: Mapping[str, str]) -> str | None:
-    """Return headers as they are kept; none are kept as null."""
-    return msgspec.json.encode(dict(headers)).decode() if headers else None
+def headers_text(headers: Mapping[str, str]) -> str:
+    """Return headers as they are kept; where there are none, null is."""
+    return msgspec.json.encode(dict(headers)).decode()
 
 
 def json_list(values: list[Any]) -> str:

@@ -9,6 +9,26 @@ CREATE TABLE windlass_audit (
     detail text not null
 ) strict;
 
+CREATE TABLE windlass_count (
+    minute          integer not null,
+    queue           text not null,
+    kind            text not null,
+    paused          integer not null default 0,
+    scheduled       integer not null default 0,
+    pending         integer not null default 0,
+    running         integer not null default 0,
+    succeeded       integer not null default 0,
+    dead            integer not null default 0,
+    cancelled       integer not null default 0,
+    enqueued_total  integer not null default 0,
+    succeeded_total integer not null default 0,
+    dead_total      integer not null default 0,
+    cancelled_total integer not null default 0,
+    retried_total   integer not null default 0,
+    rescued_total   integer not null default 0,
+    primary key (minute, queue, kind)
+) strict, without rowid;
+
 CREATE TABLE windlass_delivery (
     seq        integer not null,
     delivery   integer not null,
@@ -104,36 +124,6 @@ CREATE TABLE windlass_log (
 CREATE TABLE windlass_meta (
     name  text primary key,
     value integer not null
-) strict, without rowid;
-
-CREATE TABLE windlass_minute (
-    minute    integer not null,
-    queue     text not null,
-    kind      text not null,
-    enqueued  integer not null default 0,
-    succeeded integer not null default 0,
-    dead      integer not null default 0,
-    cancelled integer not null default 0,
-    retried   integer not null default 0,
-    rescued   integer not null default 0,
-    primary key (minute, queue, kind)
-) strict, without rowid;
-
-CREATE TABLE windlass_queue (
-    name             text primary key,
-    paused           integer not null default 0,
-    scheduled        integer not null default 0,
-    pending          integer not null default 0,
-    running          integer not null default 0,
-    succeeded        integer not null default 0,
-    dead             integer not null default 0,
-    cancelled        integer not null default 0,
-    enqueued_total   integer not null default 0,
-    succeeded_total  integer not null default 0,
-    dead_total       integer not null default 0,
-    cancelled_total  integer not null default 0,
-    retried_total    integer not null default 0,
-    rescued_total    integer not null default 0
 ) strict, without rowid;
 
 CREATE TABLE windlass_receipt (

@@ -22,6 +22,9 @@ COLUMN: Final = {
 _TOTALS_AT: Final = len(COLUMN)
 _WIDTH: Final = _TOTALS_AT + len(Totals._fields)
 _MINUTE: Final = 60_000_000
+_EVER: Final = 2**63 - 1
+"""The minute that never ends: where the whole life of a queue is counted."""
+_NO_STATES: Final = (0,) * len(COLUMN)
 ENQUEUED, SUCCEEDED, DEAD, CANCELLED, RETRIED, RESCUED = range(len(Totals._fields))
 
 
@@ -107,14 +110,14 @@ class Transaction:
 
     def flush(self) -> None:
         """Write the counts; the last step before the commit."""
-        if self._counts:
-            self.cursor.executemany(sql("count"), [(queue, *counts) for queue, counts in self._counts.items()])
-            self._counts.clear()
-        if self._minutes:
-            minute = self.now - self.now % _MINUTE
-            rows = [(minute, queue, kind, *counts) for (queue, kind), counts in self._minutes.items()]
-            self.cursor.executemany(sql("count_minute"), rows)
-            self._minutes.clear()
+        if not self._counts:
+            return
+        minute = self.now - self.now % _MINUTE
+        rows = [(_EVER, queue, "", *counts) for queue, counts in self._counts.items()]
+        rows += [(minute, queue, kind, *_NO_STATES, *counts) for (queue, kind), counts in self._minutes.items()]
+        self.cursor.executemany(sql("count"), rows)
+        self._counts.clear()
+        self._minutes.clear()
 
     def close(self) -> None:
         """Let go of the connection: an error that somebody keeps must not keep it open."""

@@ -6,7 +6,7 @@ create table windlass_meta (
     value integer not null
 ) strict, without rowid;
 
--- seq is given out by windlass_meta and never used twice, so that it is the order of all enqueues.
+-- seq is given out by windlass_count and never used twice, so that it is the order of all enqueues.
 -- hold and hold_until remember which key the job asked for, also while it does not hold it.
 create table windlass_job (
     seq              integer primary key,
@@ -87,33 +87,26 @@ create table windlass_hold (
 ) strict, without rowid;
 create index windlass_hold_expiry on windlass_hold (expires_at) where expires_at is not null;
 
-create table windlass_queue (
-    name             text primary key,
-    paused           integer not null default 0,
-    scheduled        integer not null default 0,
-    pending          integer not null default 0,
-    running          integer not null default 0,
-    succeeded        integer not null default 0,
-    dead             integer not null default 0,
-    cancelled        integer not null default 0,
-    enqueued_total   integer not null default 0,
-    succeeded_total  integer not null default 0,
-    dead_total       integer not null default 0,
-    cancelled_total  integer not null default 0,
-    retried_total    integer not null default 0,
-    rescued_total    integer not null default 0
-) strict, without rowid;
-
-create table windlass_minute (
-    minute    integer not null,
-    queue     text not null,
-    kind      text not null,
-    enqueued  integer not null default 0,
-    succeeded integer not null default 0,
-    dead      integer not null default 0,
-    cancelled integer not null default 0,
-    retried   integer not null default 0,
-    rescued   integer not null default 0,
+-- What was counted in each minute, by queue and kind, and, as the minute that never ends, over a queue's whole life; only
+-- that row knows what the queue holds now and whether it is paused. The row of the empty name counts all enqueues of the
+-- store: that is where sequence numbers come from. The hot rows lie side by side, so that a commit writes one page of them.
+create table windlass_count (
+    minute          integer not null,
+    queue           text not null,
+    kind            text not null,
+    paused          integer not null default 0,
+    scheduled       integer not null default 0,
+    pending         integer not null default 0,
+    running         integer not null default 0,
+    succeeded       integer not null default 0,
+    dead            integer not null default 0,
+    cancelled       integer not null default 0,
+    enqueued_total  integer not null default 0,
+    succeeded_total integer not null default 0,
+    dead_total      integer not null default 0,
+    cancelled_total integer not null default 0,
+    retried_total   integer not null default 0,
+    rescued_total   integer not null default 0,
     primary key (minute, queue, kind)
 ) strict, without rowid;
 
@@ -150,4 +143,4 @@ create table windlass_audit (
     detail text not null
 ) strict;
 
-insert into windlass_meta (name, value) values ('seq', 0);
+insert into windlass_count (minute, queue, kind) values (9223372036854775807, '', '');

@@ -20,6 +20,7 @@ from windlass.stores.sqlite.transaction import ENQUEUED, Transaction
 _PENDING = str(State.PENDING)
 _SCHEDULED = str(State.SCHEDULED)
 _STATE_AT = 9
+_CREATED = True
 
 
 class EnqueueCall(NamedTuple):
@@ -52,7 +53,7 @@ def insert_plain(tx: Transaction, jobs: Sequence[PreparedJob]) -> list[Enqueued]
     tx.cursor.executemany(sql("enqueue"), rows)
     if tx.cursor.rowcount == len(rows):
         _count(tx, jobs, rows)
-        return [Enqueued(job.id, created=True) for job in jobs]
+        return [Enqueued(job.id, _CREATED) for job in jobs]
     return _sort_out(tx, jobs, rows, first)
 
 
@@ -145,7 +146,7 @@ def _when(tx: Transaction, job: PreparedJob) -> tuple[str, int]:
 
 
 def _row(tx: Transaction, seq: int, job: PreparedJob) -> tuple[object, ...]:
-    state, run_at = _when(tx, job)
+    state, run_at = (_PENDING, tx.now) if job.run_at is None and job.delay is None else _when(tx, job)
     hold = job.unique
     return (
         seq,
@@ -154,7 +155,7 @@ def _row(tx: Transaction, seq: int, job: PreparedJob) -> tuple[object, ...]:
         job.kind,
         job.payload,
         job.codec,
-        headers_text(job.headers),
+        headers_text(job.headers) if job.headers else None,
         job.tenant,
         job.priority,
         state,

@@ -1,9 +1,10 @@
-insert into windlass_queue (
-    name, scheduled, pending, running, succeeded, dead, cancelled, enqueued_total, succeeded_total, dead_total,
+-- the values stand in the order of the columns
+insert into windlass_count (
+    minute, queue, kind, scheduled, pending, running, succeeded, dead, cancelled, enqueued_total, succeeded_total, dead_total,
     cancelled_total, retried_total, rescued_total
 )
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-on conflict (name) do update set
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+on conflict (minute, queue, kind) do update set
     scheduled = scheduled + excluded.scheduled,
     pending = pending + excluded.pending,
     running = running + excluded.running,

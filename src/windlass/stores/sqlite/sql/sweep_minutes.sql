@@ -1,1 +1,1 @@
-delete from windlass_minute where minute < ?
+delete from windlass_count where minute < ?
