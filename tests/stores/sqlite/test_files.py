@@ -14,12 +14,6 @@ import windlass
 from windlass import Client, StoreUnavailable
 
 
-@pytest.fixture(autouse=True)
-def every_write_looks_at_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else only one in a tenth of a second does."""
-    monkeypatch.setattr("windlass.stores.sqlite.writer.CHECK_FILE_EVERY", 0)
-
-
 @pytest.fixture(params=[0o000, 0o022, 0o077, 0o177])
 def umask(request: pytest.FixtureRequest) -> Iterator[int]:
     before = os.umask(request.param)

@@ -43,9 +43,9 @@ class Checkpointer:
 
     def run(self, writer: sqlite3.Connection) -> None:
         """Checkpoint while `writer` holds the write lock."""
-        self._weight = 0
         writer.execute("begin immediate")
         try:
+            self._weight = 0
             reach("sqlite.checkpoint.before")
             _, frames, moved = self._connection.execute("pragma wal_checkpoint(passive)").fetchone()
             reach("sqlite.checkpoint.after")

@@ -10,9 +10,16 @@ _PRIMARY = 0xFF
 
 
 def translate(error: Exception, path: Path) -> WindlassError:
-    """Return what `error` means for a caller, and what to do about it."""
+    """Return what `error` means for a caller, and what to do about it, with `error` as its cause."""
     if isinstance(error, WindlassError):
         return error
+    fault = _fault(error, path)
+    # without its frames, which would keep a connection open for as long as somebody keeps the error
+    fault.__cause__ = error.with_traceback(None)
+    return fault
+
+
+def _fault(error: Exception, path: Path) -> WindlassError:
     if isinstance(error, OSError):
         return _of_the_system(error, path)
     if isinstance(error, UnicodeDecodeError):

@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import os
 import sqlite3
+import threading
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from windlass.core.clock import Clock
 from windlass.core.errors import WindlassError
@@ -90,33 +91,77 @@ class Room:
         self._timer = self._loop.call_later(LOOK_EVERY, self._look)
 
 
+class Opened(NamedTuple):
+    """What was opened of a file, before anybody works with it."""
+
+    turns: Turns
+    writing: sqlite3.Connection
+    checkpoints: sqlite3.Connection
+    looking: sqlite3.Connection
+    wake: WakeFile
+
+    def close(self) -> None:
+        """Let go of everything."""
+        for part in (self.wake, self.looking, self.checkpoints, self.writing, self.turns):
+            part.close()
+
+
 async def open_room(path: Path, options: Options, clock: Clock, hub: Hub) -> Room:
     """Open the file and start its threads."""
-    loop = asyncio.get_running_loop()
-    try:
-        turns, connection, checkpoints, looking = await loop.run_in_executor(None, _open, path, options)
-    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
-        raise translate(error, path) from error
-    wake = WakeFile(path, hub)
-    checkpointer = Checkpointer(checkpoints, path, clock)
+    opened = await _open_in_a_thread(path, options, hub)
     writer = Writer(
         path,
-        connection=connection,
-        turns=turns,
-        checkpointer=checkpointer,
-        wake=wake,
+        connection=opened.writing,
+        turns=opened.turns,
+        checkpointer=Checkpointer(opened.checkpoints, path, clock),
+        wake=opened.wake,
         hub=hub,
         clock=clock,
     )
-    return Room(writer, Reader(path, looking), wake, hub)
+    return Room(writer, Reader(path, opened.looking), opened.wake, hub)
 
 
-def _open(path: Path, options: Options) -> tuple[Turns, sqlite3.Connection, sqlite3.Connection, sqlite3.Connection]:
-    check_place(path, options)
-    turns = Turns(path)
+async def _open_in_a_thread(path: Path, options: Options, hub: Hub) -> Opened:
+    """Open in a thread that ends with it: asyncio's own would still be there when the interpreter wants to end."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Opened] = loop.create_future()
+
+    def work() -> None:
+        result = _open(path, options, hub)
+        try:
+            loop.call_soon_threadsafe(_deliver, done, result)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            _leave(result)
+
+    threading.Thread(target=work, name="windlass-sqlite-opener", daemon=True).start()
+    return await done
+
+
+def _open(path: Path, options: Options, hub: Hub) -> Opened | WindlassError:
     try:
-        connection = open_database(path, options, turns)
-    except BaseException:
-        turns.close()
-        raise
-    return turns, connection, connect(path, options), connect(path, options)
+        check_place(path, options)
+        with contextlib.ExitStack() as parts:
+            turns = Turns(path)
+            parts.callback(turns.close)
+            writing = parts.enter_context(contextlib.closing(open_database(path, options, turns)))
+            checkpoints = parts.enter_context(contextlib.closing(connect(path, options)))
+            looking = parts.enter_context(contextlib.closing(connect(path, options)))
+            wake = WakeFile(path, hub)
+            parts.pop_all()
+            return Opened(turns, writing, checkpoints, looking, wake)
+    except Exception as error:  # noqa: BLE001 - whoever opens is told
+        return translate(error, path)
+
+
+def _deliver(done: "asyncio.Future[Opened]", result: Opened | WindlassError) -> None:
+    if done.done():
+        _leave(result)
+    elif isinstance(result, Opened):
+        done.set_result(result)
+    else:
+        done.set_exception(result)
+
+
+def _leave(result: Opened | WindlassError) -> None:
+    if isinstance(result, Opened):
+        result.close()

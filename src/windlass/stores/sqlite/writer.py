@@ -10,7 +10,6 @@ import os
 import queue
 import sqlite3
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -35,7 +34,6 @@ A = TypeVar("A")
 R = TypeVar("R")
 
 MOST_CALLS: Final = 2_000
-CHECK_FILE_EVERY: Final = 0.1
 
 
 class Move(Generic[A, R]):
@@ -97,7 +95,6 @@ class Writer:
         self._stopping = False
         self._watch: asyncio.TimerHandle | None = None
         self._warned = False
-        self._checked = 0.0
         self._ended = asyncio.Event()
         self._thread = threading.Thread(target=self._work, name="windlass-sqlite-writer", daemon=True)
         self._thread.start()
@@ -227,10 +224,6 @@ class Writer:
 
     def _check_file(self) -> None:
         """Refuse to write to a file that is no longer the one at this path: nobody would ever find it."""
-        now = time.monotonic()
-        if now - self._checked < CHECK_FILE_EVERY:
-            return
-        self._checked = now
         try:
             inode = os.stat(self._path).st_ino  # noqa: PTH116 - a look by name: the file must not be opened
         except FileNotFoundError:
