@@ -16,6 +16,12 @@ from windlass.testing.failpoints import Faulted
 T = TypeVar("T")
 
 
+@pytest.fixture(autouse=True)
+def by_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit that is held back must not hold back the event loop."""
+    monkeypatch.setattr("windlass.stores.sqlite.writer.QUICK", 0)
+
+
 class Commits:
     """Counts commits, and holds the first one back until all callers are waiting."""
 

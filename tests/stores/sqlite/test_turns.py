@@ -5,6 +5,7 @@ import fcntl
 import os
 import sqlite3
 import sys
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 import windlass
 from windlass import Client, InvalidValue, StoreUnavailable
+from windlass.core.failpoint import arm, disarm
 
 
 @contextmanager
@@ -53,6 +55,36 @@ async def test_a_claim_in_the_commit_that_brings_the_first_job_of_a_queue_is_giv
 
     assert claim is not None
     assert claim.job.id == done.id
+
+
+@pytest.mark.parametrize("quick, here", [(60.0, True), (0.0, False)])
+async def test_a_lone_call_is_committed_on_the_loop_while_the_disk_is_quick(
+    client: Client, monkeypatch: pytest.MonkeyPatch, *, quick: float, here: bool
+) -> None:
+    monkeypatch.setattr("windlass.stores.sqlite.writer.QUICK", quick)
+    await client.enqueue("email")  # the first commit tells how quick the disk is
+    threads: list[int] = []
+    arm("sqlite.before_commit", lambda: threads.append(threading.get_ident()))
+
+    await client.enqueue("email")
+
+    disarm()
+    assert [thread == threading.get_ident() for thread in threads] == [here]
+
+
+async def test_a_turn_of_another_never_holds_back_the_event_loop(
+    client: Client, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windlass.stores.sqlite.writer.QUICK", 60.0)
+    await client.enqueue("email")
+
+    with turn_of_another(path):
+        waiting = asyncio.create_task(client.enqueue("email"))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+
+    assert (await waiting).created
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sqlite3 has autocommit from Python 3.12 on")

@@ -14,7 +14,7 @@ from windlass.core.errors import SchemaMissing, SchemaTooNew, SchemaTooOld, Stor
 from windlass.core.failpoint import reach
 from windlass.stores.sqlite.faults import not_a_database
 from windlass.stores.sqlite.statements import migration
-from windlass.stores.sqlite.turns import Turns
+from windlass.stores.sqlite.turns import GIVE_UP_AFTER, Turns
 
 SCHEMA: Final = 1
 PAGE_CACHE_KIB: Final = 8_192
@@ -82,7 +82,7 @@ def connect(path: Path, options: Options) -> sqlite3.Connection:
         connection = sqlite3.connect(
             f"file:{quote(str(path))}?mode={mode}",
             uri=True,
-            timeout=0.1,
+            timeout=GIVE_UP_AFTER,
             isolation_level=None,
             check_same_thread=False,
             cached_statements=256,

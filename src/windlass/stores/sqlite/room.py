@@ -13,6 +13,7 @@ from windlass.core.errors import WindlassError
 from windlass.core.topics import Hub
 from windlass.stores.sqlite import looks
 from windlass.stores.sqlite.checkpoint import Checkpointer
+from windlass.stores.sqlite.committer import Committer
 from windlass.stores.sqlite.database import Options, check_place, connect, open_database
 from windlass.stores.sqlite.faults import translate
 from windlass.stores.sqlite.reader import Reader
@@ -109,16 +110,15 @@ class Opened(NamedTuple):
 async def open_room(path: Path, options: Options, clock: Clock, hub: Hub) -> Room:
     """Open the file and start its threads."""
     opened = await _open_in_a_thread(path, options, hub)
-    writer = Writer(
+    committer = Committer(
         path,
         connection=opened.writing,
         turns=opened.turns,
         checkpointer=Checkpointer(opened.checkpoints, path, clock),
         wake=opened.wake,
-        hub=hub,
         clock=clock,
     )
-    return Room(writer, Reader(path, opened.looking), opened.wake, hub)
+    return Room(Writer(path, committer, hub), Reader(path, opened.looking), opened.wake, hub)
 
 
 async def _open_in_a_thread(path: Path, options: Options, hub: Hub) -> Opened:

@@ -34,12 +34,12 @@ from windlass.core.store import (
 )
 from windlass.core.topics import Hub, Topic
 from windlass.stores.sqlite import looks
+from windlass.stores.sqlite.calls import Move
 from windlass.stores.sqlite.check import check
 from windlass.stores.sqlite.database import Options
 from windlass.stores.sqlite.joined import SqliteJoined
 from windlass.stores.sqlite.moves import claim, enqueue, hold_claims, keep, operate, promote, prune, rescue, settle
 from windlass.stores.sqlite.room import Room, open_room
-from windlass.stores.sqlite.writer import Move
 
 logger = logging.getLogger("windlass.sqlite")
 

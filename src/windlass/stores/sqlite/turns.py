@@ -50,7 +50,7 @@ class Turns:
         """Wait for the turn, for a store that is being opened; refuse when it is not given in time."""
         began = time.monotonic()
         warned = False
-        while not self._take_now():
+        while not self.take_now():
             waited = time.monotonic() - began
             if waited >= GIVE_UP_AFTER:
                 message = f"{database} could not be opened in {waited:.0f} s: {self.likely_cause()}"
@@ -64,11 +64,18 @@ class Turns:
         """Say who is in the way of everybody else."""
         return f"process {self.holder()} has the turn and does not give it back; it may be stopped: continue or end it"
 
-    def _take_now(self) -> bool:
+    def take_now(self) -> bool:
+        """Take the turn if nobody has it or waits for it."""
+        try:
+            fcntl.flock(self._gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
         try:
             fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
+        finally:
+            fcntl.flock(self._gate, fcntl.LOCK_UN)
         os.pwrite(self._turn, self._pid, 0)
         return True
 

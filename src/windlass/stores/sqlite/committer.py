@@ -1,0 +1,189 @@
+"""One turn: what has gathered is committed together. Used by one thread at a time."""
+
+import logging
+import math
+import os
+import sqlite3
+import time
+from contextlib import closing
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Final
+
+from windlass.core.clock import Clock
+from windlass.core.errors import StoreUnavailable
+from windlass.core.failpoint import reach
+from windlass.core.topics import Topic
+from windlass.stores.sqlite.calls import Call, Committed, Waiting, take_calls
+from windlass.stores.sqlite.checkpoint import Checkpointer
+from windlass.stores.sqlite.faults import translate
+from windlass.stores.sqlite.transaction import Transaction
+from windlass.stores.sqlite.turns import Turns
+from windlass.stores.sqlite.wake import WakeFile
+
+logger = logging.getLogger("windlass.sqlite")
+
+_TRY_EVERY: Final = 0.005
+_SMALL: Final = 4
+_MEMORY: Final = 0.8
+
+
+class Committer:
+    """Commits the calls of one process; `pace` is how many seconds a small commit has taken of late."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        connection: sqlite3.Connection,
+        turns: Turns,
+        checkpointer: Checkpointer,
+        wake: WakeFile,
+        clock: Clock,
+    ) -> None:
+        """Write through `connection`, which belongs to this committer from now on."""
+        self._path = path
+        self._connection = connection
+        self._turns = turns
+        self._checkpointer = checkpointer
+        self._wake = wake
+        self._clock = clock
+        self._inode = path.stat().st_ino
+        self.pace = math.inf
+        # waiting for a writer outside of Windlass is done here, where it can be given up
+        connection.execute("pragma busy_timeout = 0")
+
+    def serve(self, waiting: Waiting) -> Committed | None:
+        """Wait for the turn, commit what has gathered by then, and give the turn back.
+
+        None when all who waited have given up meanwhile.
+        """
+        self._turns.take()
+        return self._in_turn(waiting, patient=True)
+
+    def serve_at_once(self, waiting: Waiting) -> Committed | None:
+        """Commit what has gathered if nobody is in the way; None, and nothing is done, when somebody is."""
+        if not self._turns.take_now():
+            return None
+        return self._in_turn(waiting, patient=False)
+
+    def checkpoint_is_due(self) -> bool:
+        """Count a commit; whether the log should be moved into the database now."""
+        return self._checkpointer.due(self._connection.total_changes)
+
+    def checkpoint(self) -> None:
+        """Move the log into the database."""
+        self._turns.take()
+        try:
+            self._checkpointer.run(self._connection)
+        except sqlite3.Error as error:
+            # the log only grows meanwhile; a later commit tries again
+            logger.info("the log of %s could not be checkpointed now: %s", self._path, error)
+        finally:
+            self._turns.give()
+
+    def holder(self) -> str:
+        """Return the process id of whoever had the turn last."""
+        return self._turns.holder()
+
+    def close(self) -> None:
+        """Close the connection; the last one out moves the log into the database."""
+        self._turns.take()
+        try:
+            self._checkpointer.close()
+            self._connection.close()
+        finally:
+            self._turns.give()
+            self._turns.close()
+
+    def _in_turn(self, waiting: Waiting, *, patient: bool) -> Committed | None:
+        calls: list[Call] = []
+        try:
+            self._check_file()
+            if not self._begin(waiting, patient=patient):
+                return None
+            calls = take_calls(waiting)
+            results, topics = self._commit_in_time(calls)
+            self._spread(topics)
+        except Exception as error:  # noqa: BLE001 - every caller is told
+            calls = calls or take_calls(waiting)
+            results, topics = [translate(error, self._path)] * len(calls), set[Topic]()
+        finally:
+            # before the callers are told: they would run in our interpreter while everybody waits for the turn
+            self._turns.give()
+        return Committed(calls, results, topics)
+
+    def _check_file(self) -> None:
+        """Refuse to write to a file that is no longer the one at this path: nobody would ever find it."""
+        try:
+            inode = os.stat(self._path).st_ino  # noqa: PTH116 - a look by name: the file must not be opened
+        except FileNotFoundError:
+            inode = None
+        if inode != self._inode:
+            message = (
+                f"{self._path} was deleted or replaced while it was open: stop, put the file back, and connect again"
+            )
+            raise StoreUnavailable(message)
+
+    def _begin(self, waiting: Waiting, *, patient: bool) -> bool:
+        """Take SQLite's write lock; a writer outside of Windlass may hold it for long."""
+        while True:
+            try:
+                self._connection.execute("begin immediate")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                if not patient or not waiting:
+                    return False
+                time.sleep(_TRY_EVERY)
+            else:
+                return True
+
+    def _commit_in_time(self, calls: list[Call]) -> tuple[list[Any], set[Topic]]:
+        began = time.perf_counter()
+        done = self._commit(calls)
+        if 0 < len(calls) <= _SMALL:
+            took = time.perf_counter() - began
+            self.pace = took if math.isinf(self.pace) else _MEMORY * self.pace + (1 - _MEMORY) * took
+        return done
+
+    def _commit(self, calls: list[Call]) -> tuple[list[Any], set[Topic]]:
+        """Commit all calls together; if that fails, each alone, so that one caller's error is its own."""
+        try:
+            return self._commit_together(calls)
+        except Exception as error:
+            self._roll_back()
+            if len(calls) == 1:
+                return [translate(error, self._path)], set()
+            logger.debug("a shared commit failed; its calls are tried one by one", exc_info=True)
+        results: list[Any] = []
+        topics: set[Topic] = set()
+        for call in calls:
+            self._connection.execute("begin immediate")
+            [result], news = self._commit([call])
+            results.append(result)
+            topics |= news
+        return results, topics
+
+    def _commit_together(self, calls: list[Call]) -> tuple[list[Any], set[Topic]]:
+        results: list[Any] = []
+        with closing(Transaction(self._connection, self._clock.now())) as tx:
+            for move, group in groupby(calls, key=attrgetter("move")):
+                results += move.run(tx, [call.argument for call in group])
+            tx.flush()
+        reach("sqlite.before_commit")
+        self._connection.execute("commit")
+        reach("sqlite.after_commit")
+        return results, tx.topics
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("rollback")
+
+    def _spread(self, topics: set[Topic]) -> None:
+        try:
+            self._wake.bump(topics)
+        except OSError as error:
+            # the calls are committed: others hear of them at their next look
+            logger.warning("no news of a commit to %s could be written: %s", self._path, error)
