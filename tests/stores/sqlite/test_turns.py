@@ -62,14 +62,15 @@ async def test_a_lone_call_is_committed_on_the_loop_while_the_disk_is_quick(
     client: Client, monkeypatch: pytest.MonkeyPatch, *, quick: float, here: bool
 ) -> None:
     monkeypatch.setattr("windlass.stores.sqlite.writer.QUICK", quick)
-    await client.enqueue("email")  # the first commit tells how quick the disk is
-    threads: list[int] = []
-    arm("sqlite.before_commit", lambda: threads.append(threading.get_ident()))
+    threads: set[int] = set()
+    arm("sqlite.before_commit", lambda: threads.add(threading.get_ident()))
 
-    await client.enqueue("email")
+    # the first commit tells how quick the disk is, and its thread may not have let go when the second call comes
+    for _ in range(20):
+        await client.enqueue("email")
 
     disarm()
-    assert [thread == threading.get_ident() for thread in threads] == [here]
+    assert (threading.get_ident() in threads) is here
 
 
 async def test_a_turn_of_another_never_holds_back_the_event_loop(

@@ -146,29 +146,17 @@ def _when(tx: Transaction, job: PreparedJob) -> tuple[str, int]:
 
 
 def _row(tx: Transaction, seq: int, job: PreparedJob) -> tuple[object, ...]:
-    state, run_at = (_PENDING, tx.now) if job.run_at is None and job.delay is None else _when(tx, job)
-    hold = job.unique
+    """Return the values of `enqueue.sql`; taken apart at once, since this is done for every job."""
+    (
+        job_id, queue, kind, payload, codec, headers, tenant, priority, max_attempts,
+        run_at, delay, hold, _, parent_id, schedule_id, limit_key,
+    ) = job  # fmt: skip
+    state, at = (_PENDING, tx.now) if run_at is None and delay is None else _when(tx, job)
+    key, name, until = (None, None, None) if hold is None else (hold.key, hold.name, hold.until)
     return (
-        seq,
-        job.id,
-        job.queue,
-        job.kind,
-        job.payload,
-        job.codec,
-        headers_text(job.headers) if job.headers else None,
-        job.tenant,
-        job.priority,
-        state,
-        job.max_attempts,
-        tx.now,
-        run_at,
-        None if hold is None else hold.key,
-        job.parent_id,
-        job.schedule_id,
-        job.limit_key,
-        None if hold is None else hold.name,
-        None if hold is None else hold.until,
-    )
+        seq, job_id, queue, kind, payload, codec, headers_text(headers) if headers else None, tenant, priority, state,
+        max_attempts, tx.now, at, key, parent_id, schedule_id, limit_key, name, until,
+    )  # fmt: skip
 
 
 def _count(tx: Transaction, jobs: Sequence[PreparedJob], rows: Sequence[tuple[object, ...]]) -> None:
