@@ -82,14 +82,14 @@ class Claimer:
 
     async def _claim_safely(self, request: ClaimRequest) -> list[Claim]:
         """Claim, and give back what comes after the caller has gone."""
-        under_way = asyncio.get_running_loop().create_task(self._store.claim(request))
+        under_way = asyncio.ensure_future(self._store.claim(request))
         try:
             return await asyncio.shield(under_way)
         except asyncio.CancelledError:
             self._keep(asyncio.create_task(self._give_back(under_way)))
             raise
 
-    async def _give_back(self, under_way: asyncio.Task[list[Claim]]) -> None:
+    async def _give_back(self, under_way: asyncio.Future[list[Claim]]) -> None:
         # an error of the claim itself is nobody's any more: nothing was claimed
         with suppress(WindlassError):
             await self._release(await under_way)

@@ -225,7 +225,7 @@ class Client(Steering):
             await self._settle(claim, done_in_vain(error), Extras(connection=connection))
             raise
         extras = NO_EXTRAS if not then and kv is None and connection is None else Extras(then, kv, connection)
-        await self._settle(claim, outcome, extras)
+        await self._settler.settle(self._ready or await self._reach(), claim, outcome, extras)
 
     async def nack(
         self,
@@ -366,9 +366,7 @@ class Client(Steering):
         await self.store.close()
 
     async def _settle(self, claim: Claim, outcome: Outcome, extras: Extras) -> None:
-        store = self._ready or await self._reach()
-        if not checked_claim(claim).settled:
-            await self._settler.settle(store, claim, outcome, extras)
+        await self._settler.settle(self._ready or await self._reach(), claim, outcome, extras)
 
 
 def _kinds(kinds: Collection[str] | None) -> frozenset[str] | None:

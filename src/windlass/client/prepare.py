@@ -67,7 +67,10 @@ class Preparer:
         queue, payload, given_id, kind, priority, run_at, delay, max_attempts, unique, headers, tenant, kv = job
         check_name(queue, "queue")
         settings = self._settings.of(queue)
-        data, codec = self.encode(payload, "payload")
+        if isinstance(payload, bytes) and len(payload) <= self._most:
+            data, codec = payload, RAW
+        else:
+            data, codec = self.encode(payload, "payload")
         if kind is not None:
             check_name(kind, "kind")
         if tenant is not None:

@@ -63,7 +63,9 @@ class Settler:
         return _NO_RESULT if result is None else Returned(*self._preparer.encode(result, "result"))
 
     async def settle(self, store: Store, claim: Claim, outcome: Outcome, extras: Extras) -> None:
-        """Write that `claim` ended by `outcome`; raises `ClaimLost`, or why it was refused."""
+        """Write that `claim` ended by `outcome`, if it has not; raises `ClaimLost`, or why it was refused."""
+        if checked_claim(claim).settled:
+            return
         settlement = self._settlement(claim, outcome, extras)
         if extras.connection is None:
             [result] = await store.settle((settlement,))

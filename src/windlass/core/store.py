@@ -251,7 +251,8 @@ class Store(Inspector, Protocol):
     """Where jobs live. Every method is one atomic step, for many jobs at a time.
 
     The store's clock judges leases and due times, so durations are given, not times. A call that is repeated with
-    the same `request_id` after its reply was lost does nothing again and gives the first answer.
+    the same `request_id` after its reply was lost does nothing again and gives the first answer. The three calls of
+    every job's life may return any awaitable: a coroutine around a future costs as much as the future.
     """
 
     @property
@@ -275,7 +276,7 @@ class Store(Inspector, Protocol):
         """Work inside a caller's own transaction; raises `NotTransactional` where there is none to join."""
         ...
 
-    async def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> list[Enqueued]:
+    def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> Awaitable[list[Enqueued]]:
         """Put jobs in line, all or none, in their order.
 
         An id that is here already, or a unique key that is held, yields that job with `created=False`. Raises
@@ -283,7 +284,7 @@ class Store(Inspector, Protocol):
         """
         ...
 
-    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+    def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Awaitable[list[Claim]]:
         """Give up to `limit` ready jobs to the caller, the most urgent first, each with a token of its own.
 
         Each claim charges an attempt. Jobs of these queues that have come due are promoted first; nothing is given
@@ -295,7 +296,9 @@ class Store(Inspector, Protocol):
         """Return when the next scheduled job of these queues comes due; paused queues do not count."""
         ...
 
-    async def settle(self, settlements: Sequence[Settlement], *, request_id: str | None = None) -> list[SettleResult]:
+    def settle(
+        self, settlements: Sequence[Settlement], *, request_id: str | None = None
+    ) -> Awaitable[list[SettleResult]]:
         """Write how claims ended, each as one step of its own; a stale token changes nothing and yields `LOST`."""
         ...
 

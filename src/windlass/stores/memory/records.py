@@ -113,22 +113,11 @@ class Record(msgspec.Struct, gc=False):
 
 def new_record(seq: int, given: PreparedJob, now: datetime, run_at: datetime) -> Record:
     """Return the record of a job that stands nowhere yet."""
+    (
+        job_id, queue, kind, payload, codec, headers, tenant, priority, max_attempts,
+        _, _, hold, _, parent_id, schedule_id, limit_key,
+    ) = given  # fmt: skip
     return Record(
-        seq,
-        now,
-        run_at,
-        given.id,
-        given.queue,
-        given.kind,
-        given.payload,
-        given.codec,
-        given.headers,
-        given.tenant,
-        given.priority,
-        given.max_attempts,
-        given.unique,
-        None if given.unique is None else given.unique.key,
-        given.parent_id,
-        given.schedule_id,
-        given.limit_key,
-    )
+        seq, now, run_at, job_id, queue, kind, payload, codec, headers, tenant, priority, max_attempts,
+        hold, None if hold is None else hold.key, parent_id, schedule_id, limit_key,
+    )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -71,15 +72,17 @@ class ClaimedRow(NamedTuple):
     hold_until: str | None
     hold: str | None
 
-    @property
-    def place(self) -> tuple[int, int, int]:
-        """Where the job stood in its queue."""
-        return self.priority, self.run_at, self.seq
 
-    @property
-    def frees_key(self) -> bool:
-        """Whether this claim is the one that frees its unique key."""
-        return self.hold_until == "claimed" and self.unique_key is not None
+_COLUMN: Final = {name: at for at, name in enumerate(ClaimedRow._fields)}
+PLACE: Final = itemgetter(_COLUMN["priority"], _COLUMN["run_at"], _COLUMN["seq"])
+"""Where the job of a claimed row stood in its queue; rows stay plain tuples, since there is one for every job."""
+_UNIQUE_KEY: Final = _COLUMN["unique_key"]
+_HOLD_UNTIL: Final = _COLUMN["hold_until"]
+
+
+def frees_key(row: tuple[Any, ...]) -> bool:
+    """Whether this claim is the one that frees the unique key of its job."""
+    return row[_HOLD_UNTIL] == "claimed" and row[_UNIQUE_KEY] is not None
 
 
 class JobRow(NamedTuple):
@@ -116,40 +119,20 @@ class JobRow(NamedTuple):
     log_lines: int
 
 
-def claim_of(row: ClaimedRow, claimed_at: datetime, lease_expires_at: datetime, worker: str | None) -> Claim:
-    """Return the claim that a row proves; by position, since this is done for every job."""
-    created_at = from_micros(row.created_at)
+def claim_of(row: tuple[Any, ...], claimed_at: datetime, lease_expires_at: datetime, worker: str | None) -> Claim:
+    """Return the claim that a row of `ClaimedRow`'s columns proves."""
+    (
+        seq, job_id, queue, kind, payload, codec, headers, tenant, priority, attempt, max_attempts, delivery, created,
+        run_at, last_error, cancel_requested, unique_key, parent_id, schedule_id, limit_key, token, hold_until, _,
+    ) = row  # fmt: skip
+    created_at = from_micros(created)
     job = Job(
-        row.seq,
-        row.id,
-        row.queue,
-        row.kind,
-        row.payload,
-        row.codec,
-        headers_of(row.headers),
-        row.tenant,
-        row.priority,
-        State.RUNNING,
-        row.attempt,
-        row.max_attempts,
-        row.delivery,
-        created_at,
-        created_at if row.run_at == row.created_at else from_micros(row.run_at),
-        claimed_at,
-        lease_expires_at,
-        None,
-        worker,
-        row.last_error,
-        None,
-        None,
-        None,
-        bool(row.cancel_requested),
-        None if row.hold_until == "claimed" else row.unique_key,
-        row.parent_id,
-        row.schedule_id,
-        row.limit_key,
-    )
-    return Claim(job, row.token)
+        seq, job_id, queue, kind, payload, codec, headers_of(headers), tenant, priority, State.RUNNING, attempt,
+        max_attempts, delivery, created_at, created_at if run_at == created else from_micros(run_at), claimed_at,
+        lease_expires_at, None, worker, last_error, None, None, None, bool(cancel_requested),
+        None if hold_until == "claimed" else unique_key, parent_id, schedule_id, limit_key,
+    )  # fmt: skip
+    return Claim(job, token)
 
 
 def job_of(row: JobRow) -> Job:

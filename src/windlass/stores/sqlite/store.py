@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
@@ -127,17 +127,19 @@ class SqliteStore:
         """Work inside a caller's own transaction."""
         return SqliteJoined(self._path, borrowed, self._clock, self._tell)
 
-    async def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> list[Enqueued]:
+    def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> Awaitable[list[Enqueued]]:
         """Put jobs in line, all or none."""
-        return await self._write(ENQUEUE, enqueue.EnqueueCall(jobs, request_id))
+        return self._write(ENQUEUE, enqueue.EnqueueCall(jobs, request_id))
 
-    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+    def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Awaitable[list[Claim]]:
         """Give ready jobs to the caller."""
-        return await self._write(CLAIM, claim.ClaimCall(request, request_id))
+        return self._write(CLAIM, claim.ClaimCall(request, request_id))
 
-    async def settle(self, settlements: Sequence[Settlement], *, request_id: str | None = None) -> list[SettleResult]:
+    def settle(
+        self, settlements: Sequence[Settlement], *, request_id: str | None = None
+    ) -> Awaitable[list[SettleResult]]:
         """Write how claims ended."""
-        return await self._write(SETTLE, settle.SettleCall(settlements, request_id))
+        return self._write(SETTLE, settle.SettleCall(settlements, request_id))
 
     async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
         """Let claims hold for longer."""
@@ -251,10 +253,14 @@ class SqliteStore:
         """Look over the file."""
         return await self._look(check, self._path, self._options)
 
-    async def _write(self, move: Move[A, R], argument: A) -> R:
+    def _write(self, move: Move[A, R], argument: A) -> Awaitable[R]:
         room = self._room
         if room is None or room.pid != os.getpid():
-            room = await self._reopen()
+            return self._write_anew(move, argument)
+        return room.writer.submit(move, argument)
+
+    async def _write_anew(self, move: Move[A, R], argument: A) -> R:
+        room = await self._reopen()
         return await room.writer.submit(move, argument)
 
     async def _look(self, look: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401 - passed on as they are

@@ -24,6 +24,8 @@ _WIDTH: Final = _TOTALS_AT + len(Totals._fields)
 _MINUTE: Final = 60_000_000
 _EVER: Final = 2**63 - 1
 """The minute that never ends: where the whole life of a queue is counted."""
+_WHOLE_STORE: Final = ""
+"""No queue has this name: its row counts the enqueues of all, which are numbered by it."""
 _NO_STATES: Final = (0,) * len(COLUMN)
 ENQUEUED, SUCCEEDED, DEAD, CANCELLED, RETRIED, RESCUED = range(len(Totals._fields))
 
@@ -42,7 +44,7 @@ class Transaction:
     Counts are gathered here and written once, by `flush`, however many jobs moved.
     """
 
-    __slots__ = ("_counts", "_minutes", "cursor", "execute", "moment", "now", "topics")
+    __slots__ = ("_counts", "_last", "_minutes", "cursor", "execute", "moment", "now", "topics")
 
     def __init__(self, connection: sqlite3.Connection, moment: datetime) -> None:
         """Write through `connection` at the time `moment`."""
@@ -55,6 +57,7 @@ class Transaction:
         self.topics: set[Topic] = set()
         self._counts: dict[str, list[int]] = {}
         self._minutes: dict[tuple[str, str], list[int]] = {}
+        self._last: int | None = None
 
     def row(self, name: str, parameters: Sequence[object] | Mapping[str, object]) -> Any:  # noqa: ANN401 - a row's types are its statement's
         """Run a statement and return its first row, or None; a RETURNING statement is run to its end."""
@@ -64,6 +67,14 @@ class Transaction:
     def run(self, name: str, parameters: Sequence[object] | Mapping[str, object]) -> int:
         """Run a statement and return how many rows it changed."""
         return self.execute(sql(name), parameters).rowcount
+
+    def reserve(self, count: int) -> int:
+        """Return the first of `count` sequence numbers that no other job has."""
+        if self._last is None:
+            self._last = int(self.row("last_seq", ())[0])
+        counts = self._counts_of(_WHOLE_STORE)
+        counts[_TOTALS_AT + ENQUEUED] += count
+        return self._last + counts[_TOTALS_AT + ENQUEUED] - count + 1
 
     def moved(self, queue: str, old: State | None, new: State | None, count: int = 1) -> None:
         """Count `count` jobs of `queue` from `old` (None: they are new) to `new` (None: they are gone)."""
@@ -118,6 +129,7 @@ class Transaction:
         self.cursor.executemany(sql("count"), rows)
         self._counts.clear()
         self._minutes.clear()
+        self._last = None
 
     def close(self) -> None:
         """Let go of the connection: an error that somebody keeps must not keep it open."""

@@ -1,7 +1,6 @@
 """Claim: ready jobs to a worker, each with a token of its own."""
 
-from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -12,7 +11,7 @@ from windlass.core.store import ClaimRequest
 from windlass.stores.sqlite.moves.holds import free_at_claim
 from windlass.stores.sqlite.moves.promote import promote_queue
 from windlass.stores.sqlite.moves.receipts import receipt, write_receipt
-from windlass.stores.sqlite.rows import ClaimedRow, JobRow, Standing, claim_of, job_of, json_list
+from windlass.stores.sqlite.rows import PLACE, ClaimedRow, JobRow, Standing, claim_of, frees_key, job_of, json_list
 from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import Transaction
 
@@ -54,22 +53,22 @@ def _claim_from(tx: Transaction, queue: str, request: ClaimRequest, limit: int) 
     rows = _take(tx, queue, request, limit, to_micros(lease_expires_at))
     if not rows:
         return []
-    rows.sort(key=attrgetter("place"))
+    rows.sort(key=PLACE)
     for row in rows:
-        if row.frees_key:
-            free_at_claim(tx, row)
+        if frees_key(row):
+            free_at_claim(tx, ClaimedRow(*row))
     tx.moved(queue, State.PENDING, State.RUNNING, len(rows))
     return [claim_of(row, tx.moment, lease_expires_at, request.worker) for row in rows]
 
 
-def _take(tx: Transaction, queue: str, request: ClaimRequest, limit: int, expires: int) -> list[ClaimedRow]:
+def _take(tx: Transaction, queue: str, request: ClaimRequest, limit: int, expires: int) -> list[tuple[Any, ...]]:
     parameters = {"now": tx.now, "lease_expires_at": expires, "worker": request.worker}
     if request.kinds is None:
         rows = tx.execute(sql("claim"), {"queue": queue, "limit": limit, **parameters})
     else:
         seqs = json_list(_ready_of_kinds(tx, queue, request, limit))
         rows = tx.execute(sql("claim_these"), {"seqs": seqs, **parameters})
-    return [ClaimedRow(*row) for row in rows.fetchall()]
+    return rows.fetchall()
 
 
 def _ready_of_kinds(tx: Transaction, queue: str, request: ClaimRequest, limit: int) -> list[int]:

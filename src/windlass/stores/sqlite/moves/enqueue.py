@@ -48,7 +48,7 @@ def insert_plain(tx: Transaction, jobs: Sequence[PreparedJob]) -> list[Enqueued]
     """Insert jobs without keys or kv; an id that is here already is left as it is."""
     if not jobs:
         return []
-    first = _reserve(tx, len(jobs))
+    first = tx.reserve(len(jobs))
     rows = [_row(tx, seq, job) for seq, job in enumerate(jobs, first)]
     tx.cursor.executemany(sql("enqueue"), rows)
     if tx.cursor.rowcount == len(rows):
@@ -128,11 +128,6 @@ def _replace(tx: Transaction, job: PreparedJob, found: holds.Holder) -> None:
     tx.moved(standing.queue, standing.state, State(state))
     tx.ready(standing.queue)
     write_kv(tx, job.kv)
-
-
-def _reserve(tx: Transaction, count: int) -> int:
-    last: int = tx.row("reserve_seqs", (count,))[0]
-    return last - count + 1
 
 
 def _when(tx: Transaction, job: PreparedJob) -> tuple[str, int]:

@@ -1,7 +1,7 @@
 """Settle: how claims ended, fenced by their tokens."""
 
 from collections.abc import Sequence
-from itertools import chain, groupby
+from itertools import groupby, islice
 from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 import msgspec
@@ -38,10 +38,9 @@ def settle(tx: Transaction, calls: list[SettleCall]) -> list[list[SettleResult]]
     so the answers are those of the calls one after the other, in some order.
     """
     together = [call.request_id is None and all(map(is_plain, call.settlements)) for call in calls]
-    plain = [call.settlements for call, joins in zip(calls, together, strict=True) if joins]
-    results = iter(_settle_all(tx, list(chain.from_iterable(plain))))
+    shared = iter(_ack_all(tx, [one for call, joins in zip(calls, together, strict=True) if joins for one in call[0]]))
     return [
-        [next(results) for _ in call.settlements] if joins else _settle_once(tx, call)
+        list(islice(shared, len(call.settlements))) if joins else _settle_once(tx, call)
         for call, joins in zip(calls, together, strict=True)
     ]
 
@@ -67,12 +66,17 @@ def _settle_all(tx: Transaction, settlements: Sequence[Settlement]) -> list[Sett
     results: list[SettleResult] = []
     for plain, run in groupby(settlements, key=is_plain):
         chosen = list(run)
-        done = ack_many(tx, chosen) if plain and not removed("fence") else [None] * len(chosen)
-        results += [
-            _settle_one(tx, settlement) if result is None else result
-            for settlement, result in zip(chosen, done, strict=True)
-        ]
+        results += _ack_all(tx, chosen) if plain else [_settle_one(tx, settlement) for settlement in chosen]
     return results
+
+
+def _ack_all(tx: Transaction, settlements: Sequence[Settlement]) -> list[SettleResult]:
+    if removed("fence"):
+        return [_settle_one(tx, settlement) for settlement in settlements]
+    return [
+        _settle_one(tx, settlement) if result is None else result
+        for settlement, result in zip(settlements, ack_many(tx, settlements), strict=True)
+    ]
 
 
 def _settle_one(tx: Transaction, settlement: Settlement) -> SettleResult:

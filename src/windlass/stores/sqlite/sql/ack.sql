@@ -1,8 +1,4 @@
--- :ids and :pairs, each id with its token behind it, are JSON arrays
--- the ids find the rows, the pairs fence them: a join of two lists would be a loop over both
+-- in the transaction that has compared the tokens
 update windlass_job
-set state = 'succeeded', finished_at = :now, lease_expires_at = null
-where id in (select value from json_each(:ids))
-    and id || token in (select value from json_each(:pairs))
-    and state = 'running'
-returning token, id, seq, queue, kind, delivery, log_lines, hold, hold_until
+set state = 'succeeded', finished_at = ?, lease_expires_at = null
+where seq in (select value from json_each(?))
