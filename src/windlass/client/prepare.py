@@ -8,7 +8,7 @@ from windlass.codec import RAW, Codec, encode
 from windlass.core.clock import Clock, Rng
 from windlass.core.duration import Duration, duration, moment, to_micros
 from windlass.core.errors import InvalidValue, PayloadTooLarge
-from windlass.core.ids import ID_BYTES, JobId, job_id, new_ids
+from windlass.core.ids import ID_BYTES, JobId, job_id, new_id, new_ids
 from windlass.core.job import NO_HEADERS, NewJob, PreparedJob
 from windlass.core.names import (
     check_header,
@@ -39,12 +39,12 @@ class Preparer:
         """Return all of `jobs` in their order, or raise for the first that cannot be enqueued."""
         wanted = jobs if isinstance(jobs, (list, tuple)) else _listed(jobs)
         ids = self._ids(len(wanted))
-        return [self._one(job, new_id, parent_id) for job, new_id in zip(wanted, ids, strict=True)]
+        return [self._one(job, made_id, parent_id) for job, made_id in zip(wanted, ids, strict=True)]
 
     def one(self, job: NewJob) -> PreparedJob:
         """Return a single job."""
-        [new_id] = self._ids(1)
-        return self._one(job, new_id, None)
+        millis = to_micros(self._clock.now()) // 1000
+        return self._one(job, new_id(millis=millis, randomness=self._rng.token_bytes(ID_BYTES)), None)
 
     def encode(self, value: object, what: str) -> tuple[bytes, str]:
         """Return a payload or a result as bytes within the limit, and the name of its codec."""
@@ -60,7 +60,7 @@ class Preparer:
         millis = to_micros(self._clock.now()) // 1000
         return new_ids(count, millis=millis, randomness=self._rng.token_bytes(ID_BYTES * count))
 
-    def _one(self, job: NewJob, new_id: JobId, parent_id: JobId | None) -> PreparedJob:
+    def _one(self, job: NewJob, made_id: JobId, parent_id: JobId | None) -> PreparedJob:
         if not isinstance(job, NewJob):
             message = f"a job to be enqueued is a NewJob, not {type(job).__name__}"
             raise InvalidValue(message)
@@ -77,7 +77,7 @@ class Preparer:
             check_name(tenant, "tenant")
         at, after = _NOW if run_at is None and delay is None else _when(run_at, delay)
         return PreparedJob(
-            new_id if given_id is None else job_id(given_id),
+            made_id if given_id is None else job_id(given_id),
             queue,
             kind,
             data,

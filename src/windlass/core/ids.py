@@ -13,6 +13,12 @@ ID_BYTES: Final = 10
 _VARIANT: Final = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 
 
+def new_id(*, millis: int, randomness: bytes) -> JobId:
+    """Make one UUIDv7 for the time `millis` after the epoch, from 10 bytes of `randomness`."""
+    stamp, h = f"{millis:012x}", randomness.hex()
+    return JobId(f"{stamp[:8]}-{stamp[8:]}-7{h[:3]}-{_VARIANT[h[3]]}{h[4:7]}-{h[7:19]}")
+
+
 def new_ids(count: int, *, millis: int, randomness: bytes) -> list[JobId]:
     """Make `count` UUIDv7 for the time `millis` after the epoch, from 10 bytes of `randomness` each."""
     stamp = f"{millis:012x}"

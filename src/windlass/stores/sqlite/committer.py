@@ -5,7 +5,6 @@ import math
 import os
 import sqlite3
 import time
-from contextlib import closing
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -27,6 +26,7 @@ logger = logging.getLogger("windlass.sqlite")
 _TRY_EVERY: Final = 0.005
 _SMALL: Final = 4
 _MEMORY: Final = 0.8
+_BY_MOVE: Final = attrgetter("move")
 
 
 class Committer:
@@ -49,6 +49,7 @@ class Committer:
         self._checkpointer = checkpointer
         self._wake = wake
         self._clock = clock
+        self._name = str(path)
         self._inode = path.stat().st_ino
         self.pace = math.inf
         # waiting for a writer outside of Windlass is done here, where it can be given up
@@ -117,7 +118,7 @@ class Committer:
     def _check_file(self) -> None:
         """Refuse to write to a file that is no longer the one at this path: nobody would ever find it."""
         try:
-            inode = os.stat(self._path).st_ino  # noqa: PTH116 - a look by name: the file must not be opened
+            inode = os.stat(self._name).st_ino  # noqa: PTH116 - a look by name: the file must not be opened
         except FileNotFoundError:
             inode = None
         if inode != self._inode:
@@ -168,10 +169,13 @@ class Committer:
 
     def _commit_together(self, calls: list[Call]) -> tuple[list[Any], set[Topic]]:
         results: list[Any] = []
-        with closing(Transaction(self._connection, self._clock.now())) as tx:
-            for move, group in groupby(calls, key=attrgetter("move")):
+        tx = Transaction(self._connection, self._clock.now())
+        try:
+            for move, group in groupby(calls, key=_BY_MOVE):
                 results += move.run(tx, [call.argument for call in group])
             tx.flush()
+        finally:
+            tx.close()
         reach("sqlite.before_commit")
         self._connection.execute("commit")
         reach("sqlite.after_commit")

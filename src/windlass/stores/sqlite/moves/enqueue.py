@@ -1,7 +1,7 @@
 """Enqueue: jobs into line, all of a call or none."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import chain, groupby
 from typing import NamedTuple
 
 import msgspec
@@ -19,7 +19,8 @@ from windlass.stores.sqlite.transaction import ENQUEUED, Transaction
 
 _PENDING = str(State.PENDING)
 _SCHEDULED = str(State.SCHEDULED)
-_STATE_AT = 9
+_STATE_AT = 7
+_BARE = 11
 _CREATED = True
 
 
@@ -32,7 +33,10 @@ class EnqueueCall(NamedTuple):
     @property
     def plain(self) -> bool:
         """Whether nothing in it can be refused, so that it can share its statements with others."""
-        return self.request_id is None and not any(job.unique is not None or job.kv for job in self.jobs)
+        for job in self.jobs:
+            if job.unique is not None or job.kv:
+                return False
+        return self.request_id is None
 
 
 def enqueue(tx: Transaction, calls: list[EnqueueCall]) -> list[list[Enqueued] | WindlassError]:
@@ -50,8 +54,7 @@ def insert_plain(tx: Transaction, jobs: Sequence[PreparedJob]) -> list[Enqueued]
         return []
     first = tx.reserve(len(jobs))
     rows = [_row(tx, seq, job) for seq, job in enumerate(jobs, first)]
-    tx.cursor.executemany(sql("enqueue"), rows)
-    if tx.cursor.rowcount == len(rows):
+    if _insert_rows(tx, rows) == len(rows):
         _count(tx, jobs, rows)
         return [Enqueued(job.id, _CREATED) for job in jobs]
     return _sort_out(tx, jobs, rows, first)
@@ -141,17 +144,31 @@ def _when(tx: Transaction, job: PreparedJob) -> tuple[str, int]:
 
 
 def _row(tx: Transaction, seq: int, job: PreparedJob) -> tuple[object, ...]:
-    """Return the values of `enqueue.sql`; taken apart at once, since this is done for every job."""
+    """Return the values of `enqueue.sql`, or of `enqueue_bare.sql` for a job that has none of the rarer things."""
     (
         job_id, queue, kind, payload, codec, headers, tenant, priority, max_attempts,
         run_at, delay, hold, _, parent_id, schedule_id, limit_key,
     ) = job  # fmt: skip
     state, at = (_PENDING, tx.now) if run_at is None and delay is None else _when(tx, job)
+    bare = (seq, job_id, queue, kind, payload, codec, priority, state, max_attempts, tx.now, at)
+    if not (headers or tenant or hold or parent_id or schedule_id or limit_key):
+        return bare
     key, name, until = (None, None, None) if hold is None else (hold.key, hold.name, hold.until)
-    return (
-        seq, job_id, queue, kind, payload, codec, headers_text(headers) if headers else None, tenant, priority, state,
-        max_attempts, tx.now, at, key, parent_id, schedule_id, limit_key, name, until,
-    )  # fmt: skip
+    more = (headers_text(headers) if headers else None, tenant, key, parent_id, schedule_id, limit_key, name, until)
+    return bare + more
+
+
+def _insert_rows(tx: Transaction, rows: Sequence[tuple[object, ...]]) -> int:
+    """Insert rows of either length; return how many were."""
+    done = 0
+    for bare, group in groupby(rows, key=_is_bare):
+        tx.cursor.executemany(sql("enqueue_bare" if bare else "enqueue"), group)
+        done += tx.cursor.rowcount
+    return done
+
+
+def _is_bare(row: tuple[object, ...]) -> bool:
+    return len(row) == _BARE
 
 
 def _count(tx: Transaction, jobs: Sequence[PreparedJob], rows: Sequence[tuple[object, ...]]) -> None:
