@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--repeat", type=_positive, default=3, help="interleaved repetitions (3)")
     parser.add_argument("--jobs", type=_positive, default=20_000, help="jobs of one measurement (20000)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="limit of timing an enqueue; a drain has 3 x (1)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="limit of timing an enqueue; a drain has 3 x (3)")
     parser.add_argument("--pickups", type=_positive, default=100, help="pick-ups per repetition (100)")
     parser.add_argument("--rows", type=_positive, default=1_000_000, help="rows of a large file (1000000)")
     parser.add_argument("--directory", type=Path, help="where temporary files go; a real disk (the system's place)")
