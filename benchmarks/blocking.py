@@ -7,9 +7,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from benchmarks.contestant import Arrived, Consume, Measure, Outcome, Trial
+from benchmarks.contestant import Arrived, Consume, Measure, Outcome, Produce, Trial
 from benchmarks.latency import LIMIT, claim_figures
 from benchmarks.pickup import pick_up
+from benchmarks.producer import producer
 from benchmarks.workload import BULK, CALLERS, Payload, Stopwatch, chunks, payload, payloads
 
 
@@ -48,6 +49,8 @@ class PollingQueue(BlockingQueue, Protocol):
         """Claim one job, call `arrived` with its payload, finish it; tell whether there was one."""
         ...
 
+
+LOOK_EVERY = 0.001
 
 Open = Callable[[Path], AbstractContextManager[BlockingQueue]]
 
@@ -134,6 +137,36 @@ def claim_loop(open_queue: Open, *, keep: bool) -> Measure:
         return Outcome(figures)
 
     return measure
+
+
+def end_to_end(name: str, open_queue: Open) -> Measure:
+    """Measure a drain by one thread while another process enqueues; an empty queue is looked at every millisecond."""
+
+    def measure(trial: Trial) -> Outcome:
+        with producer(name, trial.folder, trial.jobs) as producing, open_queue(trial.folder) as queue:
+            done = 0
+            watch = Stopwatch(trial.drain_seconds)
+            producing.go()
+            while done < trial.jobs and not watch.is_over():
+                taken = queue.take(keep=False)
+                done += taken
+                if not taken:
+                    time.sleep(LOOK_EVERY)
+            return Outcome(watch.figures(done))
+
+    return measure
+
+
+def bulk_producer(open_queue: Open) -> Produce:
+    """Enqueue in batches of 1,000."""
+
+    def produce(folder: Path, count: int, ready: Callable[[], None]) -> None:
+        with open_queue(folder) as queue:
+            ready()
+            for numbers in chunks(count, BULK):
+                queue.put_many(payloads(numbers))
+
+    return produce
 
 
 def claim_latency(open_queue: Callable[[Path], AbstractContextManager[BatchQueue]]) -> Measure:

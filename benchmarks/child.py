@@ -4,7 +4,6 @@ The request is JSON on the command line, the answer a JSON file, so that a conte
 """
 
 import importlib.metadata
-import resource
 import sqlite3
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ import msgspec
 
 from benchmarks import contestants, importing
 from benchmarks.contestant import Contestant, Outcome, Role, Trial
+from benchmarks.machine import peak_mib
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -55,12 +55,12 @@ def main() -> None:
 
 def _answer(request: Request) -> Answer:
     if request.action == "introduce":
-        return Answer(_peak_mib(), introduction=_introduce(request))
+        return Answer(peak_mib(), introduction=_introduce(request))
     contestant = contestants.load(request.contestant)
     if request.action == "prepare":
         contestant.prepare[request.measurement](request.trial)
-        return Answer(_peak_mib())
-    return Answer(outcome=_measure(contestant, request), peak_mib=_peak_mib())
+        return Answer(peak_mib())
+    return Answer(outcome=_measure(contestant, request), peak_mib=peak_mib())
 
 
 def _introduce(request: Request) -> Introduction:
@@ -92,10 +92,6 @@ def _version(contestant: Contestant) -> str:
         return importlib.metadata.version(contestant.distribution)
     except importlib.metadata.PackageNotFoundError:
         return "not installed, run from its source"
-
-
-def _peak_mib() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

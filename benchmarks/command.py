@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks import contestants, machine, markdown, terminal
 from benchmarks.contestant import Trial
-from benchmarks.measurements import IN_MEMORY, OURS, PARTS
+from benchmarks.measurements import ALL_OURS, PARTS
 from benchmarks.plan import plan
 from benchmarks.report import Report
 from benchmarks.run import Finding, Runner
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report = _run(options, Path(folder))
     _write(report, options)
     failed = any(finding.failure is not None for finding in report.findings)
-    return int(failed or any(one.name in {OURS, IN_MEMORY} for one in report.missing))
+    return int(failed or any(one.name in ALL_OURS for one in report.missing))
 
 
 def _run(options: argparse.Namespace, folder: Path) -> Report:
@@ -90,7 +90,7 @@ def _write_file(path: Path, content: bytes) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", type=_names(PARTS), help=f"parts, by comma: {','.join(PARTS)} (all but large)")
-    parser.add_argument("--large", action="store_true", help="also the claim loop on files with a million rows")
+    parser.add_argument("--large", action="store_true", help="also drains of files with a million rows")
     parser.add_argument(
         "--contestants",
         type=_names(contestants.PLACES),

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks import contestants
-from benchmarks.pickup import READY
+from benchmarks.other_process import say_ready
 from benchmarks.workload import number_of
 
 # seconds; nobody is left to end it when its parent was killed
@@ -21,17 +21,13 @@ def main() -> None:
     name, folder, count = sys.argv[1:]
     arrivals: list[tuple[int, object]] = []
 
-    def ready() -> None:
-        sys.stdout.buffer.write(READY)
-        sys.stdout.buffer.flush()
-
     def arrived(value: object) -> None:
         arrivals.append((time.monotonic_ns(), value))
 
     consume = contestants.load(name).consume
     if consume is None:
         sys.exit(f"{name} has no consumer")
-    consume(Path(folder), int(count), ready, arrived)
+    consume(Path(folder), int(count), say_ready, arrived)
     sys.stdout.buffer.write(msgspec.json.encode({number_of(value): at for at, value in arrivals}))
 
 

@@ -53,6 +53,7 @@ Measure = Callable[[Trial], Outcome]
 Prepare = Callable[[Trial], None]
 Arrived = Callable[[object], None]
 Consume = Callable[[Path, int, Callable[[], None], Arrived], None]
+Produce = Callable[[Path, int, Callable[[], None]], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,8 @@ class Contestant:
     the import that a program begins with. `prepare` makes, once per run, what a measurement of the same name finds in
     its folder in every repetition. `consume` takes the given number of jobs one at a time as they come; it calls its
     third argument when it is about to wait for the first, and its last with each payload as soon as it has it.
+    `produce` enqueues the given number of jobs in bulk; it calls its third argument when its queue is open, and begins
+    when that returns.
     """
 
     name: str
@@ -76,3 +79,4 @@ class Contestant:
     first_use: str | None = None
     prepare: Mapping[str, Prepare] = field(default_factory=dict[str, Prepare])
     consume: Consume | None = None
+    produce: Produce | None = None

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -62,7 +63,7 @@ def prepare(trial: Trial, *, crowd: Crowd) -> None:
 
 
 async def _prepare(trial: Trial, crowd: Crowd) -> None:
-    async with windlass.connect(_url(trial.folder, "crowded"), keep_succeeded=None) as client:
+    async with windlass.connect(url(trial.folder, "crowded"), keep_succeeded=None) as client:
         for numbers in chunks(trial.rows, FILL):
             await client.enqueue_many([crowd.job(number) for number in numbers])
             if crowd.finish:
@@ -77,17 +78,20 @@ async def compare(trial: Trial, *, crowd: Crowd) -> Outcome:
     size = max(1, trial.jobs // SLICES)
     at_once = timedelta(0)
     async with (
-        windlass.connect(_url(trial.folder, "crowded"), keep_succeeded=at_once) as crowded,
-        windlass.connect(_url(trial.folder, "empty"), keep_succeeded=at_once) as empty,
+        windlass.connect(url(trial.folder, "crowded"), keep_succeeded=at_once) as crowded,
+        windlass.connect(url(trial.folder, "empty"), keep_succeeded=at_once) as empty,
     ):
-        await _slice(crowded, size, crowd)
-        await _slice(empty, size, crowd)
-        pairs = [
-            await _in_turns(
-                lambda: _slice(crowded, size, crowd), lambda: _slice(empty, size, crowd), second_first=bool(number % 2)
-            )
-            for number in range(SLICES)
-        ]
+        return await in_turns(partial(_slice, crowded, size, crowd), partial(_slice, empty, size, crowd))
+
+
+Rate = Callable[[], Awaitable[float]]
+
+
+async def in_turns(crowded: Rate, empty: Rate) -> Outcome:
+    """Take slices of the one and of the other in turns, after one of each that is not counted."""
+    await crowded()
+    await empty()
+    pairs = [await _pair(crowded, empty, second_first=bool(number % 2)) for number in range(SLICES)]
     return Outcome(
         {
             "rate": median(on_crowded for on_crowded, _ in pairs),
@@ -97,10 +101,7 @@ async def compare(trial: Trial, *, crowd: Crowd) -> Outcome:
     )
 
 
-Rate = Callable[[], Awaitable[float]]
-
-
-async def _in_turns(one: Rate, other: Rate, *, second_first: bool) -> tuple[float, float]:
+async def _pair(one: Rate, other: Rate, *, second_first: bool) -> tuple[float, float]:
     if second_first:
         of_other = await other()
         return await one(), of_other
@@ -119,5 +120,6 @@ async def _slice(client: windlass.Client, size: int, crowd: Crowd) -> float:
     return watch.figures(acked)["rate"]
 
 
-def _url(folder: Path, name: str) -> str:
+def url(folder: Path, name: str) -> str:
+    """Return the URL of the crowded or the empty file."""
     return f"sqlite:///{folder / name}.db"

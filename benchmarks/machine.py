@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 import sqlite3
 from pathlib import Path
 
@@ -15,6 +16,17 @@ def describe(folder: Path) -> dict[str, str]:
         "cores": str(os.cpu_count()),
         "file system": _file_system(folder.resolve()),
     }
+
+
+def peak_mib() -> float:
+    """Return the most memory that this process has held."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # what the system counts for a process begins with what its parent held, this does not
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def _file_system(folder: Path) -> str:

@@ -6,6 +6,9 @@ from enum import StrEnum
 
 OURS = "windlass"
 IN_MEMORY = "windlass-memory"
+SERVER = "windlass-server"
+SERVER_IN_MEMORY = "windlass-server-memory"
+ALL_OURS = frozenset({OURS, IN_MEMORY, SERVER, SERVER_IN_MEMORY})
 
 
 class Unit(StrEnum):
@@ -14,30 +17,41 @@ class Unit(StrEnum):
     RATE = "jobs/s"
     MILLISECONDS = "ms"
     SHARE = "of the rate on an empty file"
+    TIMES = "times"
+    MICROSECONDS = "µs"
+    MEBIBYTES = "MiB"
 
     @property
     def more_is_better(self) -> bool:
-        """False for durations."""
-        return self is not Unit.MILLISECONDS
+        """False for durations and sizes."""
+        return self in {Unit.RATE, Unit.SHARE, Unit.TIMES}
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a contestant of ours must reach now, and what it should reach one day."""
+    """What a contestant of ours must reach now, and what it should reach one day.
+
+    With `over_peer` it must also be so many times as good as the best peer of the run.
+    """
 
     floor: float
     goal: float | None = None
+    over_peer: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One row: the name of a figure in an outcome, or a percentile of its samples."""
+    """One row: the name of a figure in an outcome, or a percentile of its samples.
+
+    With `judged_only` it is a row of those alone that have a target; others have it in a note.
+    """
 
     title: str
     name: str
     unit: Unit = Unit.RATE
     percent: int | None = None
     targets: Mapping[str, Target] = field(default_factory=dict[str, Target])
+    judged_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +68,35 @@ def _rate(title: str, name: str, part: str, **targets: Target) -> Measurement:
     return Measurement(name, part, (Figure(title, "rate", targets=named),))
 
 
+def _drain(title: str, name: str, **targets: Target) -> Measurement:
+    named = {who.replace("_", "-"): target for who, target in targets.items()}
+    cpu = {SERVER: Target(35), SERVER_IN_MEMORY: Target(20)}
+    return Measurement(
+        name,
+        "claim",
+        (
+            Figure(f"drain, {title}", "rate", targets=named),
+            Figure("its processor time per job", "cpu_us", Unit.MICROSECONDS, targets=cpu, judged_only=True),
+            Figure("the most memory it held", "peak_mib", Unit.MEBIBYTES, targets={SERVER: Target(60)}),
+        ),
+    )
+
+
 def _large(title: str, name: str) -> Measurement:
+    targets = {OURS: Target(0.9), SERVER: Target(0.9)}
     return Measurement(
         name,
         "large",
         (
-            Figure(f"claim loop on a file full of {title}", "kept", Unit.SHARE, targets={OURS: Target(0.9)}),
+            Figure(f"drain on a file full of {title}", "kept", Unit.SHARE, targets=targets),
             Figure("its rate", "rate"),
             Figure("the rate in turns on an empty file", "rate_empty"),
         ),
     )
+
+
+def _alike(target: Target) -> dict[str, Target]:
+    return {OURS: target, SERVER: target}
 
 
 MS = Unit.MILLISECONDS
@@ -78,19 +111,21 @@ MEASUREMENTS = (
         sqlite=Target(100_000, 200_000),
         memory=Target(200_000),
     ),
-    _rate(
-        "claim loop, records deleted at the ack",
+    _drain(
+        "records deleted at the ack",
         "claim_deleted",
-        "claim",
-        sqlite=Target(25_000, 45_000),
-        memory=Target(50_000, 120_000),
+        windlass=Target(25_000, 45_000),
+        windlass_memory=Target(50_000, 120_000),
+        windlass_server=Target(25_000, over_peer=1.7),
+        windlass_server_memory=Target(50_000),
     ),
-    _rate(
-        "claim loop, finished records kept",
+    _drain(
+        "finished records kept",
         "claim_kept",
-        "claim",
-        sqlite=Target(25_000, 50_000),
-        memory=Target(40_000, 100_000),
+        windlass=Target(25_000, 50_000),
+        windlass_memory=Target(40_000, 100_000),
+        windlass_server=Target(25_000, over_peer=1.7),
+        windlass_server_memory=Target(40_000),
     ),
     Measurement(
         "claim_latency",
@@ -104,13 +139,47 @@ MEASUREMENTS = (
         ),
     ),
     Measurement(
+        "end_to_end",
+        "server",
+        (Figure("enqueued by one process, worked by another", "rate", targets={SERVER: Target(15_000)}),),
+    ),
+    Measurement(
+        "two_servers",
+        "server",
+        (
+            Figure("two server processes over one, jobs of 0.3 ms", "gain", Unit.TIMES, targets={SERVER: Target(1.5)}),
+            Figure("the rate of one", "rate_one"),
+            Figure("the rate of two", "rate_two"),
+        ),
+    ),
+    Measurement(
         "pickup",
         "pickup",
         (
-            Figure("pick-up by an idle process, p50", "pickup", MS, 50, targets={OURS: Target(3, 1)}),
+            Figure("pick-up by an idle process, p50", "pickup", MS, 50, targets=_alike(Target(3, 1))),
             Figure("pick-up by an idle process, p95", "pickup", MS, 95),
-            Figure("pick-up by an idle process, p99", "pickup", MS, 99, targets={OURS: Target(15, 4)}),
+            Figure("pick-up by an idle process, p99", "pickup", MS, 99, targets=_alike(Target(15, 4))),
         ),
+    ),
+    Measurement(
+        "delayed",
+        "pickup",
+        (
+            Figure("start of a delayed job after its time, p50", "late", MS, 50),
+            Figure("start of a delayed job after its time, p95", "late", MS, 95),
+            Figure(
+                "start of a delayed job after its time, p99",
+                "late",
+                MS,
+                99,
+                targets={SERVER: Target(50), SERVER_IN_MEMORY: Target(50)},
+            ),
+        ),
+    ),
+    Measurement(
+        "cold_open",
+        "server",
+        (Figure("process start to ready, 20,000 finished jobs", "ready", MS, targets={SERVER: Target(600)}),),
     ),
     Measurement(
         "import",

@@ -1,16 +1,17 @@
-"""Pick-up: how long from just before an enqueue to the claim in an idle process beside it."""
+"""Pick-up: how long from just before an enqueue, or from when a job is due, to an idle process that takes it."""
 
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
-READY = b"ready\n"
+from benchmarks.other_process import other_process
+
 WARM_UP = 5
 SHORTEST_GAP, LONGEST_GAP = 0.020, 0.060
 PATIENCE = 30.0
@@ -28,18 +29,27 @@ class PickUp:
         self._count = WARM_UP + count
         self._sent: dict[int, int] = {}
 
+    @property
+    def numbers(self) -> range:
+        """The numbers of all jobs to send."""
+        return range(self._count)
+
     def turns(self) -> Iterator[tuple[int, float]]:
         """Yield each job's number and how many seconds to sleep before sending it."""
         chance = random.Random(0)
-        for number in range(self._count):
+        for number in self.numbers:
             yield number, chance.uniform(SHORTEST_GAP, LONGEST_GAP)
 
     def sending(self, number: int) -> None:
         """Note the time: the next thing the caller does is to enqueue this job."""
         self._sent[number] = time.monotonic_ns()
 
+    def due(self, number: int, at: datetime) -> None:
+        """Note that this job should arrive at `at`, by the wall clock."""
+        self._sent[number] = time.monotonic_ns() + int((at.timestamp() - time.time()) * 1e9)
+
     def milliseconds(self) -> list[float]:
-        """Wait for the consumer's end and return how long each counted job took to arrive."""
+        """Wait for the consumer's end and return how long after its time each counted job arrived."""
         output, _ = self._consumer.communicate(timeout=PATIENCE)
         arrived = msgspec.json.decode(output, type=dict[int, int], strict=False)
         return [(arrived[number] - sent) / 1e6 for number, sent in self._sent.items() if number >= WARM_UP]
@@ -48,14 +58,5 @@ class PickUp:
 @contextmanager
 def pick_up(contestant: str, folder: Path, count: int) -> Generator[PickUp]:
     """Start a consumer process, wait until it idles, and end it with the block if it has not ended by itself."""
-    command = [sys.executable, "-m", "benchmarks.consumer", contestant, str(folder), str(WARM_UP + count)]
-    # unbuffered: what `communicate` reads later must not have been read ahead here
-    consumer = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
-    try:
-        if consumer.stdout is None or consumer.stdout.readline() != READY:
-            message = f"the consumer of {contestant} ended before its first claim"
-            raise RuntimeError(message)
+    with other_process("benchmarks.consumer", contestant, str(folder), str(WARM_UP + count)) as consumer:
         yield PickUp(consumer, count)
-    finally:
-        consumer.kill()
-        consumer.communicate()

@@ -56,6 +56,9 @@ def _findings_of(findings: Sequence[Finding], measurement: str, contestant: str)
 def _row(part: str, figure: Figure, contestant: Introduction, findings: Sequence[Finding]) -> Row | None:
     answers = [finding.answer for finding in findings if finding.answer is not None]
     failures = [finding.failure for finding in findings if finding.failure is not None]
+    target = figure.targets.get(contestant.name)
+    if figure.judged_only and target is None:
+        return None
     row = Row(part, figure.title, figure.unit, contestant.name, contestant.role)
     if not answers:
         return replace(row, note=f"failed: {failures[0]}")
@@ -63,7 +66,6 @@ def _row(part: str, figure: Figure, contestant: Introduction, findings: Sequence
     value = _value(figure, answers)
     if value is None:
         return None
-    target = figure.targets.get(contestant.name)
     return replace(
         row,
         value=value,
@@ -71,7 +73,7 @@ def _row(part: str, figure: Figure, contestant: Introduction, findings: Sequence
         highest=max(singles),
         target=target,
         reached=None if target is None else _as_good(figure.unit, value, target.floor) >= 1,
-        note=_note(answers, failures),
+        note=_note(figure, answers, failures),
     )
 
 
@@ -84,10 +86,10 @@ def _value(figure: Figure, answers: Sequence[Answer]) -> float | None:
     return median(values) if values else None
 
 
-def _note(answers: Sequence[Answer], failures: Sequence[str]) -> str:
+def _note(figure: Figure, answers: Sequence[Answer], failures: Sequence[str]) -> str:
     parts = [f"{len(failures)} failed: {failures[0]}"] if failures else []
     cpu = [answer.outcome.figures["cpu_us"] for answer in answers if "cpu_us" in answer.outcome.figures]
-    if cpu:
+    if cpu and figure.unit is Unit.RATE:
         parts.append(f"{median(cpu):.1f} µs CPU per job, {median(answer.peak_mib for answer in answers):.0f} MiB")
     if any(answer.outcome.figures.get("cut_short") for answer in answers):
         parts.append("time was up first")
@@ -97,7 +99,14 @@ def _note(answers: Sequence[Answer], failures: Sequence[str]) -> str:
 def _compared(rows: Sequence[Row]) -> list[Row]:
     peers = {row.contestant: row.value for row in rows if row.role is Role.PEER and row.value is not None}
     engines = {row.contestant: row.value for row in rows if row.role is Role.ENGINE and row.value is not None}
-    return [replace(row, over_peer=_over(row, peers), over_engine=_over(row, engines)) for row in rows]
+    return [_judged(replace(row, over_peer=_over(row, peers), over_engine=_over(row, engines))) for row in rows]
+
+
+def _judged(row: Row) -> Row:
+    """Hold a row also against the best peer where its target says so, and one ran."""
+    if row.over_peer is None or row.target is None or row.target.over_peer is None:
+        return row
+    return replace(row, reached=row.reached and row.over_peer >= row.target.over_peer)
 
 
 def _over(row: Row, others: Mapping[str, float]) -> float | None:

@@ -47,8 +47,10 @@ def number(value: float, unit: Unit) -> str:
     match unit:
         case Unit.RATE:
             return f"{value:,.0f}"
-        case Unit.MILLISECONDS:
+        case Unit.MILLISECONDS | Unit.TIMES:
             return f"{value:.2f}"
+        case Unit.MICROSECONDS | Unit.MEBIBYTES:
+            return f"{value:.1f}"
         case Unit.SHARE:
             return f"{value:.1%}"
 
@@ -61,5 +63,7 @@ def _target(row: Row) -> str:
     if row.target is None:
         return ""
     floor = number(row.target.floor, row.unit)
+    if row.target.over_peer is not None:
+        floor += f", {row.target.over_peer} x peer"
     goal = "" if row.target.goal is None else f" → {number(row.target.goal, row.unit)}"
     return f"{floor}{goal} {'✓' if row.reached else '✗'}"

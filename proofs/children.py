@@ -33,7 +33,8 @@ class Children:
         **kwargs: P.kwargs,
     ) -> SpawnProcess:
         """Run `work` in a fresh interpreter, with a ledger of its own to write to."""
-        process = SPAWN.Process(target=_live, args=(self._ledger, name, work, args, kwargs), name=name, daemon=True)
+        # not a daemon: those may not start processes, and servers do
+        process = SPAWN.Process(target=_live, args=(self._ledger, name, work, args, kwargs), name=name)
         process.start()
         self._processes.append(process)
         return process

@@ -6,7 +6,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from proofs import checkpoints, failpoints, machine, processes, producer_kills, stale
+from proofs import (
+    checkpoints,
+    exactly_once,
+    failpoints,
+    machine,
+    memory,
+    poison,
+    processes,
+    producer_kills,
+    server_kills,
+    stale,
+    stops,
+)
 from proofs.report import Report, Verdict
 
 PARTS: dict[str, Callable[[Path, int], Report]] = {
@@ -18,6 +30,17 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
     "machine": lambda folder, scale: machine.prove(folder, machine.Plan(examples=5_000 // scale)),
     "failpoints": lambda folder, scale: failpoints.prove(folder, failpoints.Plan(stride=scale)),
     "checkpoints": lambda folder, scale: checkpoints.prove(folder, checkpoints.Plan(seconds=60 / scale)),
+    "server-kills": lambda folder, scale: server_kills.prove(
+        folder, server_kills.Plan(jobs=10_000 // scale, kills=max(50 // scale, 2))
+    ),
+    "poison": lambda folder, scale: poison.prove(folder, poison.Plan(rounds=max(10 // scale, 1))),
+    "stops": lambda folder, scale: stops.prove(
+        folder, stops.Plan(stops=100 // scale, jobs=15_000 // scale, locked=max(10 // scale, 1))
+    ),
+    "exactly-once": lambda folder, scale: exactly_once.prove(
+        folder, exactly_once.Plan(jobs=10_000 // scale, kills=max(30 // scale, 1), stops=max(10 // scale, 1))
+    ),
+    "memory": lambda folder, scale: memory.prove(folder, memory.Plan(jobs=100_000 // scale)),
 }
 EXIT_CODES = {Verdict.HOLDS: 0, Verdict.BROKEN: 1, Verdict.VOID: 2}
 

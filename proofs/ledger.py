@@ -13,7 +13,21 @@ from typing import Literal
 
 import msgspec
 
-Event = Literal["started", "invoked", "ok", "effect", "settled", "refused", "fault", "count", "done", "error", "torn"]
+Event = Literal[
+    "started",
+    "invoked",
+    "ok",
+    "begun",
+    "ended",
+    "effect",
+    "settled",
+    "refused",
+    "fault",
+    "count",
+    "done",
+    "error",
+    "torn",
+]
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -16,6 +16,9 @@ class Row(NamedTuple):
     state: str
     attempt: int
     delivery: int
+    kind: str | None
+    finished_at: int | None
+    """Microseconds since 1970."""
 
 
 @contextmanager
@@ -27,8 +30,29 @@ def reading(path: Path) -> Generator[sqlite3.Connection, None, None]:
 
 def jobs(path: Path) -> dict[str, Row]:
     with reading(path) as connection:
-        rows = connection.execute("select id, queue, payload, state, attempt, delivery from windlass_job")
+        rows = connection.execute(
+            "select id, queue, payload, state, attempt, delivery, kind, finished_at from windlass_job"
+        )
         return {row[0]: Row(*row) for row in rows}
+
+
+def unfinished(path: Path) -> int:
+    """Return how many jobs have not come to an end."""
+    with reading(path) as connection:
+        return int(connection.execute("select count(*) from windlass_job where finished_at is null").fetchone()[0])
+
+
+def outcomes(path: Path) -> dict[tuple[str, int], str]:
+    """Return how deliveries ended that were not a job's last, by job and number."""
+    with reading(path) as connection:
+        rows = connection.execute("select id, d.delivery, outcome from windlass_delivery d join windlass_job using (seq)")
+        return {(row[0], row[1]): row[2] for row in rows}
+
+
+def servers(path: Path) -> list[str]:
+    """Return the servers that are registered."""
+    with reading(path) as connection:
+        return [row[0] for row in connection.execute("select id from windlass_server")]
 
 
 def integrity(path: Path) -> list[str]:

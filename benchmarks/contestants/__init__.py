@@ -7,6 +7,8 @@ from benchmarks.contestant import Contestant
 PLACES = {
     "windlass": "windlass:SQLITE",
     "windlass-memory": "windlass:MEMORY",
+    "windlass-server": "server:SQLITE",
+    "windlass-server-memory": "server:MEMORY",
     "bare": "bare_sqlite:CONTESTANT",
     "honker": "honker:CONTESTANT",
     "litequeue": "litequeue:CONTESTANT",

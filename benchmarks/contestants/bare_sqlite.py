@@ -16,14 +16,15 @@ from benchmarks.contestant import Contestant, Role
 from benchmarks.durability import name_of
 from benchmarks.workload import QUEUE, Payload
 
+NAME = "bare"
 BATCH = 100
 
 SCHEMA = """
-create table job(
+create table if not exists job(
   id integer primary key, queue text not null, state text not null, priority int not null default 1000,
   run_at real not null, payload blob not null
 ) strict;
-create index ready on job(queue, priority, run_at, id) where state = 'pending';
+create index if not exists ready on job(queue, priority, run_at, id) where state = 'pending';
 """
 INSERT = "insert into job(queue, state, run_at, payload) values (?, 'pending', ?, ?)"
 CLAIM = """
@@ -78,7 +79,7 @@ class Queue:
 
 @contextmanager
 def open_queue(folder: Path) -> Generator[Queue]:
-    """Make the table in a new file of the folder."""
+    """Make the table in the file of the folder, unless it is there."""
     with closing(_connect(folder)) as connection:
         connection.executescript(SCHEMA)
         yield Queue(connection)
@@ -98,7 +99,7 @@ def _connect(folder: Path) -> sqlite3.Connection:
 
 
 CONTESTANT = Contestant(
-    name="bare",
+    name=NAME,
     role=Role.ENGINE,
     distribution=None,
     module="sqlite3",
@@ -110,5 +111,7 @@ CONTESTANT = Contestant(
         "claim_deleted": blocking.claim_loop(open_queue, keep=False),
         "claim_kept": blocking.claim_loop(open_queue, keep=True),
         "claim_latency": blocking.claim_latency(open_queue),
+        "end_to_end": blocking.end_to_end(NAME, open_queue),
     },
+    produce=blocking.bulk_producer(open_queue),
 )

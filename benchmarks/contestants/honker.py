@@ -97,7 +97,9 @@ CONTESTANT = Contestant(
         "enqueue_many": blocking.enqueue_many(open_queue),
         "claim_deleted": blocking.claim_loop(open_queue, keep=False),
         "claim_latency": blocking.claim_latency(open_queue),
+        "end_to_end": blocking.end_to_end(NAME, open_queue),
         "pickup": blocking.pickup(NAME, open_queue),
     },
     consume=consume,
+    produce=blocking.bulk_producer(open_queue),
 )

@@ -3,14 +3,17 @@
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from benchmarks import blocking
-from benchmarks.contestant import Arrived, Contestant, Role
+from benchmarks.contestant import Arrived, Contestant, Outcome, Role, Trial
+from benchmarks.delay import DELAYED, run_times
 from benchmarks.durability import name_of
-from benchmarks.workload import QUEUE, Payload
+from benchmarks.pickup import pick_up
+from benchmarks.workload import QUEUE, Payload, payload
 
 NAME = "huey"
 
@@ -36,6 +39,10 @@ class Queue:
     def put(self, value: Payload) -> None:
         """Enqueue one call."""
         self._function(value)
+
+    def put_for(self, value: Payload, at: datetime) -> None:
+        """Enqueue one call that is due at `at`."""
+        self._function.schedule((value,), delay=(at - datetime.now(UTC)).total_seconds())
 
     def put_many(self, values: Sequence[Payload]) -> None:
         """Fill the queue in one commit; huey itself has no call for it."""
@@ -88,6 +95,15 @@ def consume(folder: Path, count: int, ready: Callable[[], None], arrived: Arrive
     consumer.stop(graceful=True)
 
 
+def delayed(trial: Trial) -> Outcome:
+    """Schedule calls that come due one after the other for an idle consumer in another process."""
+    with open_queue(trial.folder) as queue, pick_up(NAME, trial.folder, DELAYED) as run:
+        for number, at in zip(run.numbers, run_times(len(run.numbers), datetime.now(UTC)), strict=True):
+            queue.put_for(payload(number), at)
+            run.due(number, at)
+        return Outcome(samples={"late": run.milliseconds()})
+
+
 CONTESTANT = Contestant(
     name=NAME,
     role=Role.PEER,
@@ -100,6 +116,7 @@ CONTESTANT = Contestant(
         "enqueue_callers": blocking.enqueue_callers(open_queue),
         "claim_deleted": blocking.claim_loop(open_queue, keep=False),
         "pickup": blocking.pickup(NAME, open_queue),
+        "delayed": delayed,
     },
     consume=consume,
 )

@@ -6,6 +6,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from windlass.app.app import App
+    from windlass.app.call import Call
+    from windlass.app.handle import BlockingHandle, Handle
+    from windlass.app.handler import Handler
     from windlass.blocking.client import BlockingClient
     from windlass.client.client import Client
     from windlass.client.results import Completed, NotFound, TimedOut
@@ -63,10 +67,16 @@ if TYPE_CHECKING:
     )
     from windlass.core.retry import Exponential, Fixed, Linear, NoRetry
     from windlass.core.settings import QueueSettings
+    from windlass.core.signals import Cancel, PermanentFailure, Release, Retry, Snooze
     from windlass.core.states import State
     from windlass.core.stats import QueueStats, Totals
     from windlass.core.store import CancelOutcome
     from windlass.core.unique import Unique
+    from windlass.engine.config import ServerConfig
+    from windlass.engine.context import Context, NoCurrentJob, current
+    from windlass.engine.server import Server
+    from windlass.handlers.given import given
+    from windlass.handlers.secret import Secret
 
     __version__: str
 
@@ -75,13 +85,18 @@ __all__ = [
     "PRIORITY_LOW",
     "PRIORITY_NORMAL",
     "AlreadyRunning",
+    "App",
     "BlockingClient",
+    "BlockingHandle",
+    "Call",
+    "Cancel",
     "CancelOutcome",
     "Claim",
     "ClaimLost",
     "Client",
     "ClientClosed",
     "Completed",
+    "Context",
     "DecodeError",
     "Delivery",
     "EncodeError",
@@ -89,6 +104,8 @@ __all__ = [
     "Exponential",
     "Fenced",
     "Fixed",
+    "Handle",
+    "Handler",
     "InvalidName",
     "InvalidURL",
     "InvalidValue",
@@ -103,19 +120,27 @@ __all__ = [
     "LogLine",
     "MissingExtra",
     "NewJob",
+    "NoCurrentJob",
     "NoRetry",
     "NotAtomicHere",
     "NotFound",
     "NotTransactional",
     "OutcomeUnknown",
     "PayloadTooLarge",
+    "PermanentFailure",
     "Progress",
     "QueueSettings",
     "QueueStats",
+    "Release",
     "ResultNotKept",
+    "Retry",
     "SchemaMissing",
     "SchemaTooNew",
     "SchemaTooOld",
+    "Secret",
+    "Server",
+    "ServerConfig",
+    "Snooze",
     "State",
     "StoreCorrupt",
     "StoreFull",
@@ -135,9 +160,15 @@ __all__ = [
     "WrongState",
     "connect",
     "connect_sync",
+    "current",
+    "given",
 ]
 
 _HOMES = {
+    "windlass.app.app": ("App",),
+    "windlass.app.call": ("Call",),
+    "windlass.app.handle": ("BlockingHandle", "Handle"),
+    "windlass.app.handler": ("Handler",),
     "windlass.blocking": ("BlockingClient",),
     "windlass.client": ("Client",),
     "windlass.client.results": ("Completed", "NotFound", "TimedOut"),
@@ -150,10 +181,16 @@ _HOMES = {
     ),
     "windlass.core.retry": ("Exponential", "Fixed", "Linear", "NoRetry"),
     "windlass.core.settings": ("QueueSettings",),
+    "windlass.core.signals": ("Cancel", "PermanentFailure", "Release", "Retry", "Snooze"),
     "windlass.core.states": ("State",),
     "windlass.core.stats": ("QueueStats", "Totals"),
     "windlass.core.store": ("CancelOutcome",),
     "windlass.core.unique": ("Unique",),
+    "windlass.engine.config": ("ServerConfig",),
+    "windlass.engine.context": ("Context", "NoCurrentJob", "current"),
+    "windlass.engine.server": ("Server",),
+    "windlass.handlers.given": ("given",),
+    "windlass.handlers.secret": ("Secret",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

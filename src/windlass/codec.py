@@ -1,6 +1,7 @@
 """Bytes and values: JSON by msgspec behind a small interface; bytes pass through. Never pickle."""
 
-from typing import Any, Protocol
+import sys
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -23,14 +24,36 @@ class Codec(Protocol):
         ...
 
 
+class Encoded(NamedTuple):
+    """A value that was turned into bytes before, with the name of what did it; it passes through as it is."""
+
+    data: bytes
+    codec: str
+
+
+def is_model(wanted: object) -> bool:
+    """Whether `wanted` is a class made with pydantic; asking does not load pydantic."""
+    pydantic = sys.modules.get("pydantic.main")
+    return pydantic is not None and isinstance(wanted, type) and issubclass(wanted, pydantic.BaseModel)
+
+
+def plain(value: object) -> Any:  # noqa: ANN401 - the JSON edge
+    """Return what JSON can say for a value that msgspec does not know: a pydantic model, by what it dumps."""
+    if is_model(type(value)):
+        model: Any = value
+        return model.model_dump(mode="json", by_alias=True, round_trip=True)
+    message = f"Encoding objects of type {type(value).__name__} is unsupported"
+    raise TypeError(message)
+
+
 class JsonCodec:
-    """JSON as msgspec writes it: dataclasses, datetimes, UUIDs, enums and structs are taken too."""
+    """JSON as msgspec writes it: dataclasses, datetimes, UUIDs, enums, structs and pydantic models are taken too."""
 
     name = "json"
 
     def __init__(self) -> None:
         """Make the encoder once; it is used for every job."""
-        self._encode = msgspec.json.Encoder().encode
+        self._encode = msgspec.json.Encoder(enc_hook=plain).encode
 
     def encode(self, value: object) -> bytes:
         """Return `value` as JSON."""
@@ -59,6 +82,8 @@ def encode(value: object, codec: Codec = JSON) -> tuple[bytes, str]:
     """Return `value` as bytes and the name of what made them; bytes pass through as `raw`."""
     if isinstance(value, bytes):
         return value, RAW
+    if isinstance(value, Encoded):
+        return value
     if isinstance(value, bytearray):
         return bytes(value), RAW
     if isinstance(value, memoryview):

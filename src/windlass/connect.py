@@ -57,6 +57,7 @@ def connect(
     keep_dead: Duration | Unset | None = UNSET,
     keep_cancelled: Duration | Unset | None = UNSET,
     max_payload: int = MAX_PAYLOAD,
+    keep_max: int | None = None,
     queues: Mapping[str, QueueSettings] | None = None,
     services: bool = False,
     poll_interval: Duration = 1.0,
@@ -81,7 +82,7 @@ def connect(
     ```
     """
     given = QueueSettings(max_attempts, lease, priority, retry, keep_succeeded, keep_dead, keep_cancelled)
-    settings = resolve(given, queues, max_payload=max_payload)
+    settings = resolve(given, queues, max_payload=max_payload, keep_max=keep_max)
     interval = _interval(poll_interval)
     name = _default_worker() if worker is None else check_name(worker, "worker")
     clock = clock or SystemClock()

@@ -171,3 +171,13 @@ async def test_kv_values_are_written_compared_and_scanned(client: Client) -> Non
     assert await client.kv.scan("a/") == [(b"a/1", b"1"), (b"a/2", b"two")]
     assert await client.kv.scan(after="a/1") == [(b"a/2", b"two")]
     assert await client.kv.scan(limit=0) == []
+
+
+async def test_the_most_records_of_the_settings_hold_unless_prune_is_given_others() -> None:
+    async with windlass.connect("memory://", keep_max=2) as client:
+        for _ in range(5):
+            done = await client.enqueue("email")
+            await client.cancel(done.id)
+
+        assert await client.prune() == 3
+        assert await client.prune(keep_max=1) == 1

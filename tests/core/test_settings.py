@@ -81,6 +81,21 @@ def test_the_settings_of_a_queue_without_a_good_name_are_refused() -> None:
         resolve(QueueSettings(), {"e mail": QueueSettings()})
 
 
+def test_the_most_records_to_keep_hold_for_every_queue() -> None:
+    settings = resolve(QueueSettings(), {"email": QueueSettings(keep_dead=60)}, keep_max=10)
+
+    assert settings.retention.most == 10
+    assert resolve(QueueSettings()).retention.most is None
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, True, "many"])
+def test_a_number_of_records_that_is_none_is_refused(count: object) -> None:
+    wrong: Any = count
+
+    with pytest.raises(InvalidValue, match="keep_max"):
+        resolve(QueueSettings(), keep_max=wrong)
+
+
 @pytest.mark.parametrize("size", [-1, 1.5, True, None])
 def test_a_limit_of_payloads_that_is_no_size_is_refused(size: object) -> None:
     wrong: Any = size

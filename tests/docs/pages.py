@@ -15,6 +15,13 @@ def text_of(page: str) -> str:
     return (DOCS / page).read_text(encoding="utf-8")
 
 
+def section(page: str, title: str) -> str:
+    """Return what stands on a page below the heading `## title`, up to the next of its kind."""
+    _, found, below = text_of(page).partition(f"\n## {title}\n")
+    assert found, f"{page} has no section {title}"
+    return below.partition("\n## ")[0]
+
+
 def rows(page: str, first: str) -> list[list[str]]:
     """Return the rows of the table of `page` whose first column is called `first`; a name alone in its cell is bare."""
     _, _, table = text_of(page).partition(f"| {first} |")

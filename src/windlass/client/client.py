@@ -68,6 +68,14 @@ class Client(Steering):
     """The caller's own key space in the store."""
     store: Store
     """The store itself, for servers and tests; it is open while the client is."""
+    settings: Settings
+    """What holds for each queue; for servers, like the next three."""
+    preparer: Preparer
+    """Checks and encodes what is enqueued or returned."""
+    clock: Clock
+    """The time that waits go by."""
+    rng: Rng
+    """The chance in ids and delays."""
 
     def __init__(
         self,
@@ -85,15 +93,16 @@ class Client(Steering):
         """Talk to `store`, which is opened and closed with the client; use `windlass.connect` to make one."""
         super().__init__(settings)
         self.store = store
+        self.settings = settings
+        self.clock = self._clock = clock
+        self.rng = self._rng = rng
         self._codec = codec
-        self._clock = clock
-        self._rng = rng
         self._poll_interval = poll_interval
         self._worker = worker
         self._services = services
         self._spawn = spawn
-        self._preparer = Preparer(settings, codec, clock=clock, rng=rng)
-        self._settler = Settler(settings, self._preparer, rng)
+        self.preparer = Preparer(settings, codec, clock=clock, rng=rng)
+        self._settler = Settler(settings, self.preparer, rng)
         self._opening = asyncio.Lock()
         self._ready: Store | None = None
         self._closed = False
@@ -143,7 +152,7 @@ class Client(Steering):
         `created` is False when a job with this id or unique key was there already; `kv` is written with the job, and
         not in that case. With `connection` the job exists if and only if the caller's transaction commits.
         """
-        job = self._preparer.one(
+        job = self.preparer.one(
             NewJob(queue, payload, id, kind, priority, run_at, delay, max_attempts, unique, headers, tenant, kv)
         )
         store = self._ready or await self._reach()
@@ -155,7 +164,7 @@ class Client(Steering):
 
     async def enqueue_many(self, jobs: Iterable[NewJob], *, connection: object = None) -> list[Enqueued]:
         """Put jobs in line, all or none, in their order; the results come in that order too."""
-        prepared = self._preparer.prepare(jobs)
+        prepared = self.preparer.prepare(jobs)
         store = self._ready or await self._reach()
         if not prepared:
             return []

@@ -15,7 +15,8 @@ def failure_of(error: object) -> Failure:
     if not isinstance(error, BaseException):
         message = f"an error is a string or an exception, not {type(error).__name__}"
         raise InvalidValue(message)
-    return Failure(cut(_safely(lambda: str(error))), type(error).__qualname__, _traceback(error))
+    name = _safely(lambda: cut(type(error).__qualname__))
+    return Failure(_safely(lambda: cut(str(error))), name, _traceback(error))
 
 
 def cut(text: str) -> str:
@@ -26,7 +27,7 @@ def cut(text: str) -> str:
 def _traceback(error: BaseException) -> str | None:
     if error.__traceback__ is None:
         return None
-    text = _storable(_safely(lambda: "".join(traceback.format_exception(error))))
+    text = _safely(lambda: _storable("".join(traceback.format_exception(error))))
     # the end names the error and the line that raised it
     return text if len(text) <= MAX_TRACEBACK else "... " + text[4 - MAX_TRACEBACK :]
 
@@ -35,7 +36,7 @@ def _safely(text: Callable[[], str]) -> str:
     """Return a text that a user's own code makes; it may raise anything."""
     try:
         return text()
-    except Exception as error:  # noqa: BLE001 - an error that cannot describe itself is still an error
+    except BaseException as error:  # noqa: BLE001 - an error that cannot describe itself is still an error
         return f"(its text cannot be shown: {type(error).__qualname__})"
 
 

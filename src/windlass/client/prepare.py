@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from windlass.codec import RAW, Codec, encode
+from windlass.codec import RAW, Codec, Encoded, decode, encode
 from windlass.core.clock import Clock, Rng
 from windlass.core.duration import Duration, duration, moment, to_micros
 from windlass.core.errors import InvalidValue, PayloadTooLarge
@@ -55,6 +55,10 @@ class Preparer:
         if len(data) > self._most:
             raise PayloadTooLarge(what, len(data), self._most)
         return data, codec
+
+    def decode(self, encoded: Encoded) -> Any:  # noqa: ANN401 - the JSON edge
+        """Return the value that was encoded; raises `DecodeError`."""
+        return decode(encoded.data, encoded.codec, self._codec)
 
     def _ids(self, count: int) -> list[JobId]:
         millis = to_micros(self._clock.now()) // 1000

@@ -6,6 +6,7 @@ from typing import Final
 
 from windlass.borrow.borrow import borrow
 from windlass.client.cancelled import Cancelled
+from windlass.client.failure import cut
 from windlass.client.prepare import Preparer, checked_kv
 from windlass.core.clock import Rng
 from windlass.core.errors import ClaimLost, EncodeError, InvalidValue, PayloadTooLarge, WindlassError
@@ -99,7 +100,8 @@ class Settler:
 
 def done_in_vain(error: EncodeError | PayloadTooLarge) -> GaveUp:
     """Return the end of a claim whose result cannot be kept: the job is dead, since to do it again would not help."""
-    return GaveUp(Failure(f"the work was done, but its result cannot be stored: {error}", type(error).__name__))
+    text = cut(f"the work was done, but its result cannot be stored: {error}")
+    return GaveUp(Failure(text, type(error).__name__))
 
 
 def checked_claim(claim: object) -> Claim:

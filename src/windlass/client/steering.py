@@ -123,7 +123,7 @@ class Steering(ABC):
         store = await self._reach()
         if names is not None and not names:
             return 0
-        return await rescue_all(store, RescueRequest(names, force=force, to=to), self._retention)
+        return len(await rescue_all(store, RescueRequest(names, force=force, to=to), self._retention))
 
     async def promote(self) -> int:
         """Make every scheduled job that has come due pending; return how many. A claim does so by itself."""
@@ -165,7 +165,7 @@ class _Kept:
 
     def over(self, base: Retention, most: int | None) -> Retention:
         queues = {queue: self._keep(keep) for queue, keep in base.queues.items()}
-        return Retention(self._keep(base.default), queues, most)
+        return Retention(self._keep(base.default), queues, base.most if most is None else most)
 
     def _keep(self, base: Keep) -> Keep:
         return Keep(

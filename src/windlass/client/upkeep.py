@@ -3,19 +3,19 @@
 from typing import Final
 
 from windlass.core.retention import Retention
-from windlass.core.store import RescueRequest, Store
+from windlass.core.store import Rescued, RescueRequest, Store
 
 PAGE: Final = 1_000
 
 
-async def rescue_all(store: Store, request: RescueRequest, retention: Retention) -> int:
-    """Take back every claim that `request` means; return how many."""
-    count = 0
+async def rescue_all(store: Store, request: RescueRequest, retention: Retention) -> list[Rescued]:
+    """Take back every claim that `request` means; return which."""
+    taken: list[Rescued] = []
     while rescued := await store.rescue(request, retention):
-        count += len(rescued)
+        taken += rescued
         if len(rescued) < request.limit:
             break
-    return count
+    return taken
 
 
 async def promote_all(store: Store) -> int:

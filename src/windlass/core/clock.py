@@ -16,6 +16,11 @@ class Timer(Protocol):
 class Clock(Protocol):
     """Time as the engine and the stores see it; may be read from any thread."""
 
+    @property
+    def goes_by_itself(self) -> bool:
+        """Whether nobody has to move it: a thread can wait by such a clock."""
+        ...
+
     def now(self) -> datetime:
         """Return the wall time in UTC."""
         ...

@@ -220,7 +220,9 @@ class NotTransactional(WindlassError):
     """`connection=` on a store that has no transactions to join."""
 
     def __init__(self, store: str) -> None:
-        super().__init__(f"{store} has no transactions to join: leave connection= out, or use a SQL store")
+        super().__init__(
+            f"{store} has no transactions: leave connection= out and settle without transaction(), or use a SQL store"
+        )
 
 
 class NotAtomicHere(WindlassError):

@@ -114,9 +114,7 @@ class NoRetry:
 
 def retry_delay(rule: RetryRule, attempt: int, error: BaseException | None, draw: float) -> timedelta | None:
     """Return what `rule` says after `attempt`: a delay, or None to give up."""
-    if isinstance(rule, RetryPolicy):
-        return rule.delay(attempt, error, draw)
-    answer = rule(attempt, error)
+    answer = rule.delay(attempt, error, draw) if isinstance(rule, RetryPolicy) else rule(attempt, error)
     return None if answer is None else duration(answer, "the delay of the retry function")
 
 

@@ -60,6 +60,7 @@ class Settings:
     default: Effective
     queues: Mapping[str, Effective] = field(default_factory=dict[str, Effective])
     max_payload: int = MAX_PAYLOAD
+    keep_max: int | None = None
 
     def of(self, queue: str) -> Effective:
         """Return what holds for `queue`."""
@@ -68,19 +69,25 @@ class Settings:
     @property
     def retention(self) -> Retention:
         """Return how long finished records stay, by queue."""
-        return Retention(self.default.keep, {name: settings.keep for name, settings in self.queues.items()})
+        keeps = {name: settings.keep for name, settings in self.queues.items()}
+        return Retention(self.default.keep, keeps, self.keep_max)
 
 
 DEFAULT = Effective(3, timedelta(seconds=30), PRIORITY_NORMAL, Exponential(), Keep())
 
 
 def resolve(
-    given: QueueSettings, queues: Mapping[str, QueueSettings] | None = None, *, max_payload: int = MAX_PAYLOAD
+    given: QueueSettings,
+    queues: Mapping[str, QueueSettings] | None = None,
+    *,
+    max_payload: int = MAX_PAYLOAD,
+    keep_max: int | None = None,
 ) -> Settings:
     """Check what a caller gave and fill in the rest: per queue over client over default."""
     default = _over(DEFAULT, given)
     single = {check_name(name, "queue"): _over(default, settings) for name, settings in (queues or {}).items()}
-    return Settings(default, single, _check_max_payload(max_payload))
+    most = None if keep_max is None else _check_count(keep_max, "keep_max is a number of records, or None")
+    return Settings(default, single, _check_count(max_payload, "max_payload is a number of bytes"), most)
 
 
 def _over(base: Effective, given: QueueSettings) -> Effective:
@@ -114,8 +121,8 @@ def _check_retry(rule: RetryRule) -> RetryRule:
     raise InvalidValue(message)
 
 
-def _check_max_payload(size: object) -> int:
-    if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        message = f"max_payload is a number of bytes, not {size!r}"
+def _check_count(given: object, what: str) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+        message = f"{what}, not {given!r}"
         raise InvalidValue(message)
-    return size
+    return given

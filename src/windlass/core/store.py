@@ -1,6 +1,7 @@
 """The seam between the engine and where jobs live."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum
@@ -41,14 +42,17 @@ class Features:
 class ClaimRequest(NamedTuple):
     """What a worker wants: up to `limit` ready jobs, strictly in the order of `queues`.
 
-    With `kinds` only jobs of these kinds are given, however many others are ahead. `worker` names the holder.
+    With `by_priority` the most urgent of all of `queues` come first, by (priority, run_at, sequence number). With
+    `kinds` only jobs of these kinds are given, however many others are ahead; None among them stands for raw jobs.
+    `worker` names the holder.
     """
 
     queues: Sequence[str]
     limit: int
     lease: timedelta
-    kinds: Collection[str] | None = None
+    kinds: Collection[str | None] | None = None
     worker: str | None = None
+    by_priority: bool = False
 
 
 class Settlement(NamedTuple):
@@ -198,6 +202,13 @@ class Borrowed(Protocol):
 class Joined(Protocol):
     """A store's writes inside a caller's own transaction: they happen if and only if it commits."""
 
+    async def fence(self, claims: Sequence[tuple[JobId, Token]]) -> list[bool]:
+        """Tell which claims still hold, and let nobody take these jobs back until the transaction ends.
+
+        It is meant to be the transaction's first statement.
+        """
+        ...
+
     async def enqueue(self, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
         """Put jobs in line, as `Store.enqueue`."""
         ...
@@ -224,6 +235,14 @@ class Inspector(Protocol):
 
     async def stats(self, queue: str | None = None) -> list[QueueStats]:
         """Count by state, exactly, for every queue that is known or for one, in order of name."""
+        ...
+
+    async def paused(self, queues: Sequence[str]) -> list[str]:
+        """Return those of `queues` that are paused, in their order; as cheap for many as for one."""
+        ...
+
+    async def kinds(self, queue: str) -> list[str]:
+        """Return the kinds of the pending jobs of `queue`, in order of name; what it costs is by kinds, not by jobs."""
         ...
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
@@ -268,12 +287,24 @@ class Store(Inspector, Protocol):
         """Let go of everything; what was accepted is finished first."""
         ...
 
+    def sibling(self) -> "Store":
+        """Return another store on the same jobs, for an event loop of its own; it is opened and closed apart."""
+        ...
+
     def listen(self, topics: Collection[Topic], ring: Callable[[], None]) -> Callable[[], None]:
         """Call `ring`, from any thread, soon after news on `topics` is committed by any process; return how to stop."""
         ...
 
     def join(self, borrowed: Borrowed) -> Joined:
         """Work inside a caller's own transaction; raises `NotTransactional` where there is none to join."""
+        ...
+
+    def transaction(self) -> AbstractAsyncContextManager[Any]:
+        """Begin a transaction that may write, and give its connection, which `join` works in; any thread may use it.
+
+        It is committed at the end of the block, and whoever waits for what was joined is woken then; an exception
+        rolls it back. Raises `NotTransactional` where there are no transactions.
+        """
         ...
 
     def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> Awaitable[list[Enqueued]]:
@@ -327,7 +358,7 @@ class Store(Inspector, Protocol):
         ...
 
     async def set_paused(self, queue: str, *, paused: bool) -> None:
-        """Stop or start giving claims from `queue`, which need not exist yet."""
+        """Stop or start giving claims from `queue`, which need not exist yet; a pause rings `PAUSES`."""
         ...
 
     async def rescue(self, request: RescueRequest, retention: Retention) -> list[Rescued]:
@@ -363,7 +394,14 @@ class Store(Inspector, Protocol):
         ...
 
     async def beat(self, server: ServerRecord) -> None:
-        """Write that a server is live; the store stamps `seen_at`."""
+        """Write that a server of this process is live; the store stamps `seen_at`."""
+        ...
+
+    async def ended_servers(self) -> list[str]:
+        """Return the ids of servers whose process has ended, on proof: never one that lives, however silent it is.
+
+        A store without such a proof returns none. Whoever has rescued the jobs of such a server lets it `leave`.
+        """
         ...
 
     async def leave(self, server_id: str) -> None:

@@ -10,6 +10,8 @@ ENDS: Final = Topic("ends")
 """A job reached one of its ends."""
 FLAGS: Final = Topic("flags")
 """A running job was asked to stop."""
+PAUSES: Final = Topic("pauses")
+"""A queue was paused."""
 
 
 def queue_topic(queue: str) -> Topic:

@@ -2,49 +2,62 @@
 
 import os
 import socket
+from collections.abc import Callable
 from datetime import timedelta
 from importlib.metadata import version
 
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.duration import to_micros
-from windlass.core.ids import ID_BYTES, new_ids
+from windlass.core.ids import ID_BYTES, new_id
 from windlass.core.store import ServerRecord, Store
 from windlass.engine.service import Service
 
 
 class Heart(Service):
-    """Registers the process as `name#uuid`, new at every start, beats every ten seconds, takes it out at the stop."""
+    """Registers the process, beats every ten seconds, takes it out at the stop."""
 
     name = "heart"
-    interval = timedelta(seconds=10)
 
-    def __init__(self, store: Store, server: str, *, clock: Clock, rng: Rng, spawn: Spawn) -> None:
-        """Beat in `store` for a server of the name `server`."""
+    def __init__(
+        self,
+        store: Store,
+        describe: Callable[[], ServerRecord],
+        *,
+        clock: Clock,
+        rng: Rng,
+        spawn: Spawn,
+        interval: timedelta = timedelta(seconds=10),
+    ) -> None:
+        """Beat in `store` with what `describe` says at the time."""
         super().__init__(clock=clock, rng=rng, spawn=spawn)
+        self.interval = interval
         self._store = store
-        self._server = server
-        self._record: ServerRecord | None = None
+        self._describe = describe
 
     async def tick(self) -> None:
         """Write that the server is live."""
-        self._record = self._record or self._new_record()
-        await self._store.beat(self._record)
+        await self._store.beat(self._describe())
 
     async def leave(self) -> None:
         """Take the server out."""
-        record, self._record = self._record, None
-        if record is not None:
-            await self._store.leave(record.id)
+        await self._store.leave(self._describe().id)
 
-    def _new_record(self) -> ServerRecord:
-        now = self._clock.now()
-        [new_id] = new_ids(1, millis=to_micros(now) // 1000, randomness=self._rng.token_bytes(ID_BYTES))
-        return ServerRecord(
-            id=f"{self._server}#{new_id}",
-            name=self._server,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            version=version("windlass"),
-            started_at=now,
-            seen_at=now,
-        )
+
+def new_server_id(name: str, *, clock: Clock, rng: Rng) -> str:
+    """Return `name#uuid`, new for every start."""
+    made = new_id(millis=to_micros(clock.now()) // 1000, randomness=rng.token_bytes(ID_BYTES))
+    return f"{name}#{made}"
+
+
+def new_record(server_id: str, *, clock: Clock) -> ServerRecord:
+    """Return the record of a server of this process that starts now."""
+    now = clock.now()
+    return ServerRecord(
+        id=server_id,
+        name=server_id.partition("#")[0],
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        version=version("windlass"),
+        started_at=now,
+        seen_at=now,
+    )

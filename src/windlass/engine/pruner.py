@@ -13,11 +13,20 @@ class Pruner(Service):
     """Prunes every minute, in small batches."""
 
     name = "pruner"
-    interval = timedelta(minutes=1)
 
-    def __init__(self, store: Store, retention: Retention, *, clock: Clock, rng: Rng, spawn: Spawn) -> None:
+    def __init__(
+        self,
+        store: Store,
+        retention: Retention,
+        *,
+        clock: Clock,
+        rng: Rng,
+        spawn: Spawn,
+        interval: timedelta = timedelta(minutes=1),
+    ) -> None:
         """Prune `store` by `retention`."""
         super().__init__(clock=clock, rng=rng, spawn=spawn)
+        self.interval = interval
         self._store = store
         self._retention = retention
 

@@ -1,30 +1,55 @@
-"""The service that takes back jobs whose lease ran out."""
+"""The service that takes back jobs whose lease ran out, or whose server has ended."""
 
 import logging
+from collections.abc import Callable
 from datetime import timedelta
 
 from windlass.client.upkeep import rescue_all
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.retention import Retention
-from windlass.core.store import RescueRequest, Store
+from windlass.core.store import Rescued, RescueRequest, Store
 from windlass.engine.service import Service
 
 logger = logging.getLogger("windlass")
 
 
 class Rescuer(Service):
-    """Rescues once at its start and then every five seconds, by the lease alone."""
+    """Rescues once at its start and then every five seconds: by the lease, or on proof that a server has ended."""
 
     name = "rescuer"
-    interval = timedelta(seconds=5)
 
-    def __init__(self, store: Store, retention: Retention, *, clock: Clock, rng: Rng, spawn: Spawn) -> None:
-        """Rescue in `store`; what is dead then stays as long as `retention` says."""
+    def __init__(
+        self,
+        store: Store,
+        retention: Retention,
+        *,
+        clock: Clock,
+        rng: Rng,
+        spawn: Spawn,
+        interval: timedelta = timedelta(seconds=5),
+        told: Callable[[list[Rescued]], None] | None = None,
+    ) -> None:
+        """Rescue in `store`; what is dead then stays as long as `retention` says. `told` hears of each job."""
         super().__init__(clock=clock, rng=rng, spawn=spawn)
+        self.interval = interval
         self._store = store
         self._retention = retention
+        self._told = told
 
     async def tick(self) -> None:
-        """Take back every expired claim."""
-        if count := await rescue_all(self._store, RescueRequest(), self._retention):
-            logger.info("rescued %d jobs whose lease had run out", count)
+        """Take back every claim that nobody holds any more."""
+        if ended := await self._store.ended_servers():
+            self._tell(
+                await rescue_all(self._store, RescueRequest(workers=ended, force=True), self._retention),
+                "server had ended",
+            )
+            for server in ended:
+                await self._store.leave(server)
+        self._tell(await rescue_all(self._store, RescueRequest(), self._retention), "lease had run out")
+
+    def _tell(self, rescued: list[Rescued], why: str) -> None:
+        if not rescued:
+            return
+        logger.info("rescued %d jobs whose %s", len(rescued), why)
+        if self._told is not None:
+            self._told(rescued)

@@ -16,6 +16,12 @@ _MANY: Final = 20
 """Failures after which the backoff has long reached its cap."""
 
 
+def backoff(failures: int, rng: Rng) -> float:
+    """Return how many seconds to wait after `failures` in a row: half a second to half a minute, with jitter."""
+    delay = BACKOFF.delay(min(failures, _MANY), None, rng.random())
+    return 0.0 if delay is None else delay.total_seconds()
+
+
 class Service(ABC):
     """A background loop: `tick` now and after each interval, until it is stopped.
 
@@ -88,8 +94,7 @@ class Service(ABC):
     def _pause(self, failures: int) -> float:
         if not failures:
             return self.interval.total_seconds()
-        delay = BACKOFF.delay(min(failures, _MANY), None, self._rng.random())
-        return self.interval.total_seconds() if delay is None else delay.total_seconds()
+        return backoff(failures, self._rng)
 
     async def _leave(self) -> None:
         try:

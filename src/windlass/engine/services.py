@@ -1,11 +1,14 @@
 """The services of one process, started and stopped together."""
 
 import asyncio
+from collections.abc import Callable
+from datetime import timedelta
 
 from windlass.core.clock import Clock, Rng, Spawn
+from windlass.core.retention import Retention
 from windlass.core.settings import Settings
-from windlass.core.store import Store
-from windlass.engine.heart import Heart
+from windlass.core.store import Rescued, ServerRecord, Store
+from windlass.engine.heart import Heart, new_record, new_server_id
 from windlass.engine.promoter import Promoter
 from windlass.engine.pruner import Pruner
 from windlass.engine.rescuer import Rescuer
@@ -13,17 +16,16 @@ from windlass.engine.service import Service
 
 
 class Services:
-    """Rescue, promotion, pruning and the heart, for one process on one store."""
+    """Rescue, promotion, pruning and the heart, for a client without a server."""
 
     def __init__(self, store: Store, settings: Settings, *, name: str, clock: Clock, rng: Rng, spawn: Spawn) -> None:
         """Be ready to start, with the retention in `settings`; `name` is shown among the servers."""
-        retention = settings.retention
-        self._services: tuple[Service, ...] = (
-            Heart(store, name, clock=clock, rng=rng, spawn=spawn),
-            Rescuer(store, retention, clock=clock, rng=rng, spawn=spawn),
-            Promoter(store, clock=clock, rng=rng, spawn=spawn),
-            Pruner(store, retention, clock=clock, rng=rng, spawn=spawn),
-        )
+        self._name = name
+        self._clock = clock
+        self._rng = rng
+        self._record: ServerRecord | None = None
+        heart = Heart(store, self._describe, clock=clock, rng=rng, spawn=spawn)
+        self._services = (heart, *upkeep(store, settings.retention, clock=clock, rng=rng, spawn=spawn))
 
     async def start(self) -> None:
         """Start all of them; harmless when they run."""
@@ -32,3 +34,29 @@ class Services:
     async def stop(self) -> None:
         """Stop all of them, and return when they have ended."""
         await asyncio.gather(*[service.stop() for service in self._services])
+        self._record = None
+
+    def _describe(self) -> ServerRecord:
+        if self._record is None:
+            server_id = new_server_id(self._name, clock=self._clock, rng=self._rng)
+            self._record = new_record(server_id, clock=self._clock)
+        return self._record
+
+
+def upkeep(
+    store: Store,
+    retention: Retention,
+    *,
+    clock: Clock,
+    rng: Rng,
+    spawn: Spawn,
+    rescue_interval: timedelta = timedelta(seconds=5),
+    prune_interval: timedelta = timedelta(minutes=1),
+    rescued: Callable[[list[Rescued]], None] | None = None,
+) -> tuple[Service, ...]:
+    """Return rescue, promotion and pruning; rescue comes first."""
+    return (
+        Rescuer(store, retention, clock=clock, rng=rng, spawn=spawn, interval=rescue_interval, told=rescued),
+        Promoter(store, clock=clock, rng=rng, spawn=spawn),
+        Pruner(store, retention, clock=clock, rng=rng, spawn=spawn, interval=prune_interval),
+    )

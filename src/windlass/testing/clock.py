@@ -3,7 +3,7 @@
 import asyncio
 import heapq
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -11,6 +11,7 @@ from windlass.core.clock import Timer
 from windlass.core.duration import LONGEST, ZERO, Duration, duration
 
 START: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
+TURNS: Final = 25
 
 
 class FakeClock:
@@ -21,6 +22,8 @@ class FakeClock:
     >>> print(clock.now())
     2026-01-01 12:01:30+00:00
     """
+
+    goes_by_itself = False
 
     def __init__(self, start: datetime = START) -> None:
         """Stand still at `start`."""
@@ -75,6 +78,21 @@ class FakeClock:
         with self._guard:
             self._elapsed = max(self._elapsed, end)
 
+    async def let_pass(self, by: Duration, *, after_each: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Move the time on from timer to timer: what wakes comes as far as it can before the next one is due.
+
+        Where `advance` makes one leap, this lives through the time, as a server does that beats, renews and looks for
+        work. `after_each` is awaited after each step; without it the event loop gets to go round some times.
+        """
+        rest = after_each or turns
+        end = self._elapsed + duration(by, "by")
+        await rest()
+        while (due := self._first_due(end)) is not None:
+            self.advance(max(ZERO, due - self._elapsed))
+            await rest()
+        self.advance(max(ZERO, end - self._elapsed))
+        await rest()
+
     async def timers(self, count: int) -> None:
         """Return when at least `count` timers wait: a test then knows that a call sleeps, and may advance."""
         with self._guard:
@@ -89,6 +107,10 @@ class FakeClock:
         """How many timers wait."""
         with self._guard:
             return len(self._waiting)
+
+    def _first_due(self, end: timedelta) -> timedelta | None:
+        with self._guard:
+            return self._waiting[0].due if self._waiting and self._waiting[0].due <= end else None
 
     def _next_due(self, end: timedelta) -> "_Waiting | None":
         with self._guard:
@@ -164,6 +186,12 @@ class _Watcher:
     def _set(self) -> None:
         if not self.seen.done():
             self.seen.set_result(None)
+
+
+async def turns(count: int = TURNS) -> None:
+    """Let the event loop go round `count` times: what waits for nothing else has come to its next wait by then."""
+    for _ in range(count):
+        await asyncio.sleep(0)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -84,8 +84,9 @@ requests = st.builds(
     queues=st.sampled_from([["a", "b"], ["b", "a"], ["a"], ["b"], ["a", "b", "a"], []]),
     limit=st.sampled_from([1, 2, 3, 5, 0]),
     lease=leases,
-    kinds=st.sampled_from([None, None, None, None, ["x"], ["y", "x"]]),
+    kinds=st.sampled_from([None, None, None, None, ["x"], ["y", "x"], [None, "x"]]),
     worker=workers,
+    by_priority=st.booleans(),
 )
 
 

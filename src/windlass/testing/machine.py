@@ -276,6 +276,13 @@ class StoreMachine(RuleBasedStateMachine):
         self.store = self.place(self.clock, self.rng)
         self.run(self.store.open())
 
+    @rule()
+    def change_doors(self) -> None:
+        """Go on through another door to the same jobs, and close the first one."""
+        before, self.store = self.store, self.store.sibling()
+        self.run(self.store.open())
+        self.run(before.close())
+
     @invariant()
     def everything_is_as_the_model_says(self) -> None:
         """Read everything back, in every way that a store can be read (I1 to I8)."""
@@ -331,7 +338,16 @@ class StoreMachine(RuleBasedStateMachine):
             here = [job for job in listed if job.queue == row.queue]
             assert row == _counted(row, here)
         assert [row.queue for row in rows] == sorted(row.queue or "" for row in rows)
+        self._look_closer(rows, listed)
         return {row.queue or "": (row.paused, row.totals) for row in rows}
+
+    def _look_closer(self, rows: Sequence[QueueStats], listed: Sequence[Job]) -> None:
+        """Ask in other words for what was told already."""
+        names = [row.queue or "" for row in rows]
+        assert self.run(self.store.paused([*names, "unknown"])) == [row.queue for row in rows if row.paused]
+        for queue in names:
+            ready = {job.kind for job in listed if job.queue == queue and job.state is State.PENDING}
+            assert self.run(self.store.kinds(queue)) == sorted(kind for kind in ready if kind is not None)
 
     def _minutes(self) -> dict[Minute, Totals]:
         since, until = self.clock.now() - timedelta(days=7), self.clock.now() + timedelta(minutes=1)

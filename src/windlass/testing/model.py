@@ -138,12 +138,12 @@ class Model:
     def claim(self, request: ClaimRequest) -> list[Record]:
         """Return the jobs that are to be given, in order; `give` then hands each to its token."""
         self.promote(request.queues)
-        found: list[Record] = []
-        for queue in dict.fromkeys(request.queues):
-            ready = [r for r in self._in(State.PENDING) if r.job.queue == queue and _wants(request, r.job)]
-            ready.sort(key=lambda r: (r.job.priority, r.job.run_at, r.job.seq))
-            found += [] if self.paused.get(queue) else ready
-        return found[: request.limit]
+        places = {queue: place for place, queue in enumerate(dict.fromkeys(request.queues))}
+        ready = [r for r in self._in(State.PENDING) if r.job.queue in places and _wants(request, r.job)]
+        ready.sort(key=lambda r: (r.job.priority, r.job.run_at, r.job.seq))
+        if not request.by_priority:
+            ready.sort(key=lambda r: places[r.job.queue])
+        return [r for r in ready if not self.paused.get(r.job.queue)][: request.limit]
 
     def give(self, record: Record, token: Token, request: ClaimRequest) -> None:
         """Let `token` hold the job."""

@@ -1,5 +1,6 @@
-"""Chance that repeats: the same seed gives the same ids, tokens and jitter."""
+"""Chance for tests: one that repeats, and one that takes the middle."""
 
+import os
 import random
 import threading
 
@@ -21,3 +22,15 @@ class SeededRng:
         """Return `count` bytes, the next ones of this seed."""
         with self._guard:
             return self._random.randbytes(count)
+
+
+class SteadyRng:
+    """Chance that always takes the middle: a retry comes exactly when its policy says. Ids and tokens differ."""
+
+    def random(self) -> float:
+        """Return the middle."""
+        return 0.5
+
+    def token_bytes(self, count: int) -> bytes:
+        """Return `count` bytes that nobody can guess."""
+        return os.urandom(count)

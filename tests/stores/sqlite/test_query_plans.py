@@ -11,7 +11,7 @@ import pytest
 from tests.stores.sqlite.parameters import some_parameters
 from windlass.stores.sqlite.statements import sql
 
-SCAN = re.compile(r"\bSCAN (?!json_each|CONSTANT ROW|\(subquery|priorities)")
+SCAN = re.compile(r"\bSCAN (?!json_each|CONSTANT ROW|\(subquery|priorities|wanted|kinds)")
 BY_ID = "INDEX sqlite_autoindex_windlass_job_1 (id=?)"
 
 
@@ -33,7 +33,12 @@ def plan(connection: sqlite3.Connection, name: str) -> list[str]:
         ("claim", "INDEX windlass_ready (queue=?)"),
         ("claim", "INTEGER PRIMARY KEY (rowid=?)"),
         ("claim_these", "INTEGER PRIMARY KEY (rowid=?)"),
+        ("ready", "INDEX windlass_ready (queue=?)"),
         ("ready_of_kind", "INDEX windlass_ready_kind (queue=? AND kind=?)"),
+        ("ready_kinds", "INDEX windlass_ready_kind (queue=? AND kind=?)"),
+        ("kinds", "INDEX windlass_ready_kind (queue=? AND kind>?)"),
+        ("paused_of", "PRIMARY KEY (minute=? AND queue=? AND kind=?)"),
+        ("fence", BY_ID),
         ("promote", "INDEX windlass_due (queue=? AND run_at<?)"),
         ("next_due", "INDEX windlass_due (queue=?)"),
         ("running", BY_ID),
@@ -64,7 +69,12 @@ def test_a_hot_statement_goes_by_its_index(connection: sqlite3.Connection, name:
     [
         "claim",
         "claim_these",
+        "ready",
         "ready_of_kind",
+        "ready_kinds",
+        "kinds",
+        "paused_of",
+        "fence",
         "promote",
         "next_due",
         "running",

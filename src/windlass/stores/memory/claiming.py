@@ -11,6 +11,7 @@ from windlass.core.job import Claim, LogLine, Note, Token
 from windlass.core.names import LOG_LINES_KEPT, MAX_LOG_LINE, shortened
 from windlass.core.states import State
 from windlass.core.store import ClaimRequest, Renewed
+from windlass.stores.memory.queues import take_ready
 from windlass.stores.memory.records import Record
 from windlass.stores.memory.table import Table
 
@@ -18,13 +19,8 @@ TOKEN_BYTES = 16
 
 
 def claim(table: Table, request: ClaimRequest, rng: Rng, now: datetime) -> list[Claim]:
-    """Give up to `limit` ready jobs, strictly in the order of the queues, each with a token of its own."""
-    ready: list[Record] = []
-    for name in request.queues:
-        queue = table.queues.get(name)
-        if queue is not None and not queue.paused:
-            queue.promote(now)
-            ready += queue.ready(request.kinds, request.limit - len(ready))
+    """Give up to `limit` ready jobs, each with a token of its own."""
+    ready = _ready(table, request, now)
     lease_expires_at = later(now, request.lease)
     claims: list[Claim] = []
     for record, token in zip(ready, _tokens(rng, len(ready)), strict=True):
@@ -34,6 +30,20 @@ def claim(table: Table, request: ClaimRequest, rng: Rng, now: datetime) -> list[
         table.queue_of(record).place(record, State.RUNNING)
         claims.append(Claim(record.job(), token))
     return claims
+
+
+def _ready(table: Table, request: ClaimRequest, now: datetime) -> list[Record]:
+    """Take the jobs to be given out of their lines: the queues one after the other, or all as if they were one."""
+    known = (table.queues.get(name) for name in dict.fromkeys(request.queues))
+    queues = [queue for queue in known if queue is not None and not queue.paused]
+    for queue in queues:
+        queue.promote(now)
+    if request.by_priority:
+        return take_ready(queues, request.kinds, request.limit)
+    ready: list[Record] = []
+    for queue in queues:
+        ready += take_ready([queue], request.kinds, request.limit - len(ready))
+    return ready
 
 
 def _tokens(rng: Rng, many: int) -> list[Token]:

@@ -1,6 +1,6 @@
 """What people look at."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from itertools import islice
 
@@ -62,6 +62,16 @@ def stats(table: Table, queue: str | None) -> list[QueueStats]:
     """Count by state for one queue or all, in order of name."""
     names = sorted(table.queues) if queue is None else [queue]
     return [table.queues[name].stats() for name in names if name in table.queues]
+
+
+def paused(table: Table, queues: Sequence[str]) -> list[str]:
+    """Return those of `queues` that are paused, in their order."""
+    return [name for name in queues if name in table.queues and table.queues[name].paused]
+
+
+def kinds(table: Table, queue: str) -> list[str]:
+    """Return the kinds of the pending jobs of `queue`, in order of name."""
+    return table.queues[queue].kinds() if queue in table.queues else []
 
 
 def minutes(table: Table, since: datetime, until: datetime) -> list[MinuteCounts]:

@@ -1,6 +1,6 @@
 """One queue: the lines that its jobs stand in, and what it counted."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from heapq import heapify, heappop, heappush, heapreplace
 
@@ -112,21 +112,24 @@ class Queue:
             done += 1
         return done
 
-    def ready(self, kinds: Collection[str] | None, limit: int) -> list[Record]:
-        """Take up to `limit` of the most urgent pending jobs of these kinds, or of all, out of their lines."""
+    def heads(self, kinds: Collection[str | None] | None) -> Iterator[Record]:
+        """Give the most urgent pending job of each of these kinds, or of all."""
         wanted = list(self._lines) if kinds is None else [kind for kind in set(kinds) if kind in self._lines]
-        heads = [(*_urgency(first), kind) for kind in wanted if (first := self._first(kind)) is not None]
-        heapify(heads)
-        taken: list[Record] = []
-        while heads and len(taken) < limit:
-            *_, record, kind = heads[0]
-            taken.append(record)
-            self.leave(record)
-            if (following := self._first(kind)) is None:
-                heappop(heads)
-            else:
-                heapreplace(heads, (*_urgency(following), kind))
-        return taken
+        for kind in wanted:
+            if (first := self.first(kind)) is not None:
+                yield first
+
+    def first(self, kind: str | None) -> Record | None:
+        """Return the most urgent pending job of a kind that has a line."""
+        first = self._lines[kind].first()
+        if first is None:
+            # kinds come and go: an empty line would be looked at by every claim to come
+            del self._lines[kind]
+        return first
+
+    def kinds(self) -> list[str]:
+        """Return the kinds of the pending jobs, in order of name."""
+        return sorted({head.kind for head in self.heads(None) if head.kind is not None})
 
     def stats(self) -> QueueStats:
         """Count by state."""
@@ -144,13 +147,22 @@ class Queue:
             totals=Totals(*self.tally.totals),
         )
 
-    def _first(self, kind: str | None) -> Record | None:
-        first = self._lines[kind].first()
-        if first is None:
-            # kinds come and go: an empty line would be looked at by every claim to come
-            del self._lines[kind]
-        return first
+
+def take_ready(queues: Iterable[Queue], kinds: Collection[str | None] | None, limit: int) -> list[Record]:
+    """Take up to `limit` of the most urgent pending jobs of these queues, and kinds if given, out of their lines."""
+    heads = [_urgency(head, queue) for queue in queues for head in queue.heads(kinds)]
+    heapify(heads)
+    taken: list[Record] = []
+    while heads and len(taken) < limit:
+        *_, record, queue = heads[0]
+        taken.append(record)
+        queue.leave(record)
+        if (following := queue.first(record.kind)) is None:
+            heappop(heads)
+        else:
+            heapreplace(heads, _urgency(following, queue))
+    return taken
 
 
-def _urgency(record: Record) -> tuple[int, datetime, int, Record]:
-    return record.priority, record.run_at, record.seq, record
+def _urgency(record: Record, queue: Queue) -> tuple[int, datetime, int, Record, Queue]:
+    return record.priority, record.run_at, record.seq, record, queue

@@ -98,6 +98,8 @@ def _rescue(table: Table, record: Record, request: RescueRequest, retention: Ret
     table.fail(record, now, "rescued", failure)
     table.queue_of(record).tally.count(RESCUED, record.kind, now)
     record.token = None
+    # whoever held it may be waiting for news that it should stop
+    table.news.add(FLAGS)
     if dead:
         table.end(record, State.DEAD, now, keep=retention.keeps(record.queue, State.DEAD))
         return Rescued(record.id, State.DEAD)

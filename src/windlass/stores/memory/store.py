@@ -2,8 +2,10 @@
 
 import threading
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from types import TracebackType
+from typing import Any
 
 from windlass.core.clock import Clock, Rng
 from windlass.core.errors import NotTransactional
@@ -29,8 +31,9 @@ from windlass.core.store import (
     ServerRecord,
     Settlement,
     SettleResult,
+    Store,
 )
-from windlass.core.topics import Hub, Topic, lock_topic
+from windlass.core.topics import PAUSES, Hub, Topic, lock_topic
 from windlass.stores.memory import claiming, enqueuing, inspecting, settling, steering
 from windlass.stores.memory.house import House
 from windlass.stores.memory.table import Table
@@ -87,11 +90,19 @@ class MemoryStore:
     async def close(self) -> None:
         """Do nothing: there is nothing to let go of."""
 
+    def sibling(self) -> Store:
+        """Return this store: it may be used by every event loop, and a close of one leaves it to the others."""
+        return self
+
     def listen(self, topics: Collection[Topic], ring: Callable[[], None]) -> Callable[[], None]:
         """Call `ring` right after news on `topics`; return how to stop."""
         return self._hub.listen(topics, ring)
 
     def join(self, borrowed: Borrowed) -> Joined:  # noqa: ARG002 - whatever it is, there is nothing to join
+        """Raise `NotTransactional`."""
+        raise NotTransactional("memory://")
+
+    def transaction(self) -> AbstractAsyncContextManager[Any]:
         """Raise `NotTransactional`."""
         raise NotTransactional("memory://")
 
@@ -167,7 +178,7 @@ class MemoryStore:
         with self._step:
             known = self._table.queue(queue)
             known.paused = paused
-            self._table.news.add(known.topic)
+            self._table.news.add(PAUSES if paused else known.topic)
 
     async def rescue(self, request: RescueRequest, retention: Retention) -> list[Rescued]:
         """Take back claims: to pending now while attempts are left, else to dead."""
@@ -216,6 +227,10 @@ class MemoryStore:
         with self._step as now:
             self._house.beat(server, now)
 
+    async def ended_servers(self) -> list[str]:
+        """Return none: every server of this store is in this process, which lives."""
+        return []
+
     async def leave(self, server_id: str) -> None:
         """Take a server out."""
         with self._step:
@@ -245,6 +260,16 @@ class MemoryStore:
         """Count by state, exactly, for every queue that is known or for one."""
         with self._step:
             return inspecting.stats(self._table, queue)
+
+    async def paused(self, queues: Sequence[str]) -> list[str]:
+        """Return those of `queues` that are paused."""
+        with self._step:
+            return inspecting.paused(self._table, queues)
+
+    async def kinds(self, queue: str) -> list[str]:
+        """Return the kinds of the pending jobs of `queue`."""
+        with self._step:
+            return inspecting.kinds(self._table, queue)
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return what happened in each minute."""

@@ -2,7 +2,6 @@
 
 import logging
 import math
-import os
 import sqlite3
 import time
 from itertools import groupby
@@ -11,11 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from windlass.core.clock import Clock
-from windlass.core.errors import StoreUnavailable
 from windlass.core.failpoint import reach
 from windlass.core.topics import Topic
 from windlass.stores.sqlite.calls import Call, Committed, Waiting, take_calls
 from windlass.stores.sqlite.checkpoint import Checkpointer
+from windlass.stores.sqlite.database import SameFile
 from windlass.stores.sqlite.faults import translate
 from windlass.stores.sqlite.transaction import Transaction
 from windlass.stores.sqlite.turns import Turns
@@ -49,8 +48,7 @@ class Committer:
         self._checkpointer = checkpointer
         self._wake = wake
         self._clock = clock
-        self._name = str(path)
-        self._inode = path.stat().st_ino
+        self._file = SameFile(path)
         self.pace = math.inf
         # waiting for a writer outside of Windlass is done here, where it can be given up
         connection.execute("pragma busy_timeout = 0")
@@ -101,7 +99,7 @@ class Committer:
     def _in_turn(self, waiting: Waiting, *, patient: bool) -> Committed | None:
         calls: list[Call] = []
         try:
-            self._check_file()
+            self._file.check()
             if not self._begin(waiting, patient=patient):
                 return None
             calls = take_calls(waiting)
@@ -114,18 +112,6 @@ class Committer:
             # before the callers are told: they would run in our interpreter while everybody waits for the turn
             self._turns.give()
         return Committed(calls, results, topics)
-
-    def _check_file(self) -> None:
-        """Refuse to write to a file that is no longer the one at this path: nobody would ever find it."""
-        try:
-            inode = os.stat(self._name).st_ino  # noqa: PTH116 - a look by name: the file must not be opened
-        except FileNotFoundError:
-            inode = None
-        if inode != self._inode:
-            message = (
-                f"{self._path} was deleted or replaced while it was open: stop, put the file back, and connect again"
-            )
-            raise StoreUnavailable(message)
 
     def _begin(self, waiting: Waiting, *, patient: bool) -> bool:
         """Take SQLite's write lock; a writer outside of Windlass may hold it for long."""

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 from urllib.parse import quote
 
 from windlass.core.errors import SchemaMissing, SchemaTooNew, SchemaTooOld, StoreCorrupt, StoreUnavailable
@@ -20,6 +20,8 @@ SCHEMA: Final = 1
 PAGE_CACHE_KIB: Final = 8_192
 LOG_LIMIT: Final = 64 * 1024 * 1024
 _umask = threading.Lock()
+
+C = TypeVar("C", bound=sqlite3.Connection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,35 @@ def open_database(path: Path, options: Options, turns: Turns) -> sqlite3.Connect
     return connection
 
 
+class SameFile:
+    """Looks whether the file at a path is still the one that was opened: nobody would find a write to another."""
+
+    def __init__(self, path: Path) -> None:
+        """Remember the file that is there now."""
+        self._path = path
+        self._name = str(path)
+        self._inode = path.stat().st_ino
+
+    def check(self) -> None:
+        """Raise `StoreUnavailable` when the file was deleted or replaced."""
+        try:
+            inode = os.stat(self._name).st_ino  # noqa: PTH116 - a look by name: the file must not be opened
+        except FileNotFoundError:
+            inode = None
+        if inode != self._inode:
+            message = (
+                f"{self._path} was deleted or replaced while it was open: stop, put the file back, and connect again"
+            )
+            raise StoreUnavailable(message)
+
+
 def connect(path: Path, options: Options) -> sqlite3.Connection:
     """Return a connection with our settings; a new file is made readable by this user alone."""
+    return connect_as(sqlite3.Connection, path, options)
+
+
+def connect_as(factory: type[C], path: Path, options: Options) -> C:
+    """Return a connection as `connect`, of the class `factory`."""
     mode = "rwc" if options.create else "rw"
     with _private_files():
         connection = sqlite3.connect(
@@ -86,6 +115,7 @@ def connect(path: Path, options: Options) -> sqlite3.Connection:
             isolation_level=None,
             check_same_thread=False,
             cached_statements=256,
+            factory=factory,
         )
         try:
             # SQLite opens the file at the first look; this also tells what is not a database

@@ -11,11 +11,14 @@ from typing import Any, Final, TypeVar
 
 from windlass.core.clock import Clock
 from windlass.core.errors import InvalidValue, StoreUnavailable, WindlassError
-from windlass.core.job import Enqueued, PreparedJob
+from windlass.core.ids import JobId
+from windlass.core.job import Enqueued, PreparedJob, Token
 from windlass.core.store import Borrowed, Settlement, SettleResult
 from windlass.core.topics import Topic
 from windlass.stores.sqlite.faults import translate
+from windlass.stores.sqlite.lent import LentConnection
 from windlass.stores.sqlite.moves.enqueue import EnqueueCall, enqueue
+from windlass.stores.sqlite.moves.hold_claims import fence
 from windlass.stores.sqlite.moves.settle import SettleCall, settle
 from windlass.stores.sqlite.transaction import Transaction
 from windlass.stores.sqlite.turns import GIVE_UP_AFTER, WARN_AFTER
@@ -35,6 +38,10 @@ class SqliteJoined:
         self._borrowed = borrowed
         self._clock = clock
         self._ring = ring
+
+    async def fence(self, claims: Sequence[tuple[JobId, Token]]) -> list[bool]:
+        """Tell which claims still hold; nobody can take them back until the caller's transaction ends."""
+        return await self._write(lambda tx: fence(tx, claims))
 
     async def enqueue(self, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
         """Put jobs in line when the caller's transaction commits."""
@@ -99,7 +106,11 @@ class SqliteJoined:
         with _plain_text(connection):
             self._check_connection(connection)
             _begin(connection)
-            return _write(Transaction(connection, self._clock.now()), write, self._path)
+            result, topics = _write(Transaction(connection, self._clock.now()), write, self._path)
+            if isinstance(connection, LentConnection):
+                # the one who lent it commits, and has them rung
+                connection.news.update(topics)
+            return result, topics
 
     def _check_connection(self, connection: Any) -> None:  # noqa: ANN401 - any DB-API connection
         """Refuse a connection to another file, and keep this one from checkpointing by itself."""

@@ -110,6 +110,17 @@ def next_due(cursor: sqlite3.Cursor, queues: Sequence[str]) -> datetime | None:
     return moment(min(times, default=None))
 
 
+def paused(cursor: sqlite3.Cursor, queues: Sequence[str]) -> list[str]:
+    """Return those of `queues` that are paused, in their order."""
+    found = {row[0] for row in cursor.execute(sql("paused_of"), (json_list(list(queues)),)).fetchall()}
+    return [queue for queue in queues if queue in found]
+
+
+def kinds(cursor: sqlite3.Cursor, queue: str) -> list[str]:
+    """Return the kinds of the pending jobs of `queue`, in order of name."""
+    return [row[0] for row in cursor.execute(sql("kinds"), {"queue": queue}).fetchall()]
+
+
 def minutes(cursor: sqlite3.Cursor, since: datetime, until: datetime) -> list[MinuteCounts]:
     """Return the counts of each minute."""
     rows = cursor.execute(sql("minutes"), (to_micros(since), to_micros(until))).fetchall()

@@ -12,10 +12,12 @@ from windlass.core.clock import Clock
 from windlass.core.errors import WindlassError
 from windlass.core.topics import Hub
 from windlass.stores.sqlite import looks
+from windlass.stores.sqlite.alive import AliveFiles
 from windlass.stores.sqlite.checkpoint import Checkpointer
 from windlass.stores.sqlite.committer import Committer
 from windlass.stores.sqlite.database import Options, check_place, connect, open_database
 from windlass.stores.sqlite.faults import translate
+from windlass.stores.sqlite.lender import Lender
 from windlass.stores.sqlite.reader import Reader
 from windlass.stores.sqlite.turns import Turns
 from windlass.stores.sqlite.wake import WakeFile
@@ -29,11 +31,15 @@ _abandoned: list["Room"] = []
 class Room:
     """Connections, threads and files of one process; belongs to the event loop that opened it."""
 
-    def __init__(self, writer: Writer, reader: Reader, wake: WakeFile, hub: Hub) -> None:
+    def __init__(
+        self, writer: Writer, reader: Reader, lender: Lender, *, alive: AliveFiles, wake: WakeFile, hub: Hub
+    ) -> None:
         """Begin to work; news is watched only once somebody listens."""
         self.pid = os.getpid()
         self.writer = writer
         self.reader = reader
+        self.lender = lender
+        self.alive = alive
         self.wake = wake
         self._hub = hub
         self._loop = asyncio.get_running_loop()
@@ -63,9 +69,11 @@ class Room:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
-        # the reader first: the writer's close, under the turn, is then the last and moves the log into the database
+        # the writer last: its close, under the turn, is then the last and moves the log into the database
+        await self.lender.close()
         await self.reader.close()
         await self.writer.close()
+        self.alive.close()
         self.wake.close()
 
     def abandon(self) -> None:
@@ -118,7 +126,9 @@ async def open_room(path: Path, options: Options, clock: Clock, hub: Hub) -> Roo
         wake=opened.wake,
         clock=clock,
     )
-    return Room(Writer(path, committer, hub), Reader(path, opened.looking), opened.wake, hub)
+    lender = Lender(path, options, opened.wake, hub)
+    writer, reader = Writer(path, committer, hub), Reader(path, opened.looking)
+    return Room(writer, reader, lender, alive=AliveFiles(path), wake=opened.wake, hub=hub)
 
 
 async def _open_in_a_thread(path: Path, options: Options, hub: Hub) -> Opened:

@@ -2,7 +2,9 @@
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Collection, Sequence
+import sqlite3
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
@@ -37,6 +39,7 @@ from windlass.stores.sqlite import looks
 from windlass.stores.sqlite.calls import Move
 from windlass.stores.sqlite.check import check
 from windlass.stores.sqlite.database import Options
+from windlass.stores.sqlite.faults import translate
 from windlass.stores.sqlite.joined import SqliteJoined
 from windlass.stores.sqlite.moves import claim, enqueue, hold_claims, keep, operate, promote, prune, rescue, settle
 from windlass.stores.sqlite.room import Room, open_room
@@ -90,7 +93,7 @@ class SqliteStore:
         path: Path,
         *,
         clock: Clock,
-        rng: Rng,  # noqa: ARG002 - tokens are made by SQLite itself, in the statement that claims
+        rng: Rng,
         synchronous: Literal["full", "normal"] = "full",
         create: bool = True,
         migrate: bool = False,
@@ -99,6 +102,8 @@ class SqliteStore:
         self._path = path
         self._options = Options(synchronous, create, migrate)
         self._clock = clock
+        # for siblings alone: tokens are made by SQLite itself, in the statement that claims
+        self._rng = rng
         self._hub = Hub()
         self._room: Room | None = None
         self._closed = False
@@ -117,6 +122,13 @@ class SqliteStore:
         if room is not None and room.pid == os.getpid():
             await room.close()
 
+    def sibling(self) -> "SqliteStore":
+        """Return another store on the same file."""
+        synchronous, create, migrate = self._options.synchronous, self._options.create, self._options.migrate
+        return SqliteStore(
+            self._path, clock=self._clock, rng=self._rng, synchronous=synchronous, create=create, migrate=migrate
+        )
+
     def listen(self, topics: Collection[Topic], ring: Callable[[], None]) -> Callable[[], None]:
         """Ring on news from this process and from others."""
         if self._room is not None:
@@ -126,6 +138,13 @@ class SqliteStore:
     def join(self, borrowed: Borrowed) -> Joined:
         """Work inside a caller's own transaction."""
         return SqliteJoined(self._path, borrowed, self._clock, self._tell)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[sqlite3.Connection]:
+        """Give a connection in a transaction that may write."""
+        room = await self._here()
+        async with room.lender.transaction() as connection:
+            yield connection
 
     def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> Awaitable[list[Enqueued]]:
         """Put jobs in line, all or none."""
@@ -194,12 +213,25 @@ class SqliteStore:
         return await self._write(UNLOCK, (name, holder))
 
     async def beat(self, server: ServerRecord) -> None:
-        """Write that a server is live."""
+        """Write that a server is live; its lock comes first, so that nobody ever finds it registered without."""
+        room = await self._here()
+        try:
+            room.alive.hold(server.id)
+        except OSError as error:
+            raise translate(error, self._path) from error
         await self._write(BEAT, server)
 
+    async def ended_servers(self) -> list[str]:
+        """Return the servers of this machine whose lock is free."""
+        room = await self._here()
+        return await self._look(room.alive.ended)
+
     async def leave(self, server_id: str) -> None:
-        """Take a server out."""
+        """Take a server out, and what it left beside the file."""
+        room = await self._here()
         await self._write(LEAVE, server_id)
+        room.alive.let_go(server_id)
+        await self._look(room.alive.sweep)
 
     async def write_audit(self, entries: Sequence[AuditEntry]) -> None:
         """Keep what people did."""
@@ -224,6 +256,14 @@ class SqliteStore:
     async def next_due(self, queues: Sequence[str]) -> datetime | None:
         """Return when the next scheduled job comes due."""
         return await self._look(looks.next_due, queues)
+
+    async def paused(self, queues: Sequence[str]) -> list[str]:
+        """Return which queues are paused."""
+        return await self._look(looks.paused, queues)
+
+    async def kinds(self, queue: str) -> list[str]:
+        """Return the kinds of pending jobs."""
+        return await self._look(looks.kinds, queue)
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return the counts of each minute."""
@@ -264,10 +304,13 @@ class SqliteStore:
         return await room.writer.submit(move, argument)
 
     async def _look(self, look: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401 - passed on as they are
-        room = self._room
-        if room is None or room.pid != os.getpid():
-            room = await self._reopen()
+        room = await self._here()
         return await room.reader.look(lambda cursor: look(cursor, *arguments))
+
+    async def _here(self) -> Room:
+        """Return what this process has open."""
+        room = self._room
+        return room if room is not None and room.pid == os.getpid() else await self._reopen()
 
     async def _reopen(self) -> Room:
         """Open the file in a forked process: threads, locks and connections of the parent are of no use here."""

@@ -42,8 +42,15 @@ PARTS: Final = (
     "pausing",
     "kv",
     "locking",
+    "siblings",
+    "transactions",
+    "serving",
+    "slots",
+    "attempts",
 )
-FIXTURES: Final = ("clock", "store", "open_client", "client", "woken", "counts_add_up")
+FIXTURES: Final = (
+    *("clock", "store", "transactional", "open_client", "client", "open_app", "app", "woken", "counts_add_up"),
+)
 
 
 def _collect() -> dict[str, object]:

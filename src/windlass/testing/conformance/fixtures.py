@@ -1,19 +1,21 @@
 """What the behaviours are shown with: a clock that stands still, and clients on the store that is tested."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import asdict
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import pytest
 
+from windlass.app.app import App
 from windlass.client.client import Client
 from windlass.codec import JSON
 from windlass.core.filters import JobFilter
 from windlass.core.settings import QueueSettings, resolve
 from windlass.core.states import State
 from windlass.core.store import Store
+from windlass.core.topics import Topic
 from windlass.system import TaskSpawn
 from windlass.testing.clock import FakeClock
 from windlass.testing.rng import SeededRng
@@ -29,6 +31,14 @@ class OpenClient(Protocol):
         self, settings: QueueSettings | None = None, queues: Mapping[str, QueueSettings] | None = None
     ) -> Client:
         """Return an open client with these settings."""
+        ...
+
+
+class OpenApp(Protocol):
+    """Makes apps on the tested store; each is closed at the end of the test."""
+
+    def __call__(self, **settings: Any) -> App:  # noqa: ANN401 - whatever an app takes
+        """Return an app with these settings."""
         ...
 
 
@@ -53,6 +63,14 @@ async def store(new_store: Callable[[], Store]) -> AsyncIterator[Store]:
     await store.open()
     yield store
     await store.close()
+
+
+@pytest.fixture
+def transactional(store: Store) -> Store:
+    """One open store that has transactions; a test that needs them is skipped for others."""
+    if not store.features.transactional:
+        pytest.skip("this store has no transactions")
+    return store
 
 
 @pytest.fixture
@@ -86,6 +104,27 @@ async def client(open_client: OpenClient) -> Client:
 
 
 @pytest.fixture
+async def open_app(new_store: Callable[[], Store], clock: FakeClock) -> AsyncIterator[OpenApp]:
+    """How a test makes apps with settings of its own, each through a door of its own."""
+    # other chance than that of the clients: two jobs made at one time have not the same id
+    rng = SeededRng(1)
+    async with AsyncExitStack() as stack:
+
+        def opened(**settings: Any) -> App:  # noqa: ANN401 - whatever an app takes
+            made = App(**{"url": new_store(), "clock": clock, "rng": rng, **settings})
+            stack.push_async_callback(made.close)
+            return made
+
+        yield opened
+
+
+@pytest.fixture
+def app(open_app: OpenApp) -> App:
+    """An app with the default settings."""
+    return open_app()
+
+
+@pytest.fixture
 def woken(store: Store, clock: FakeClock) -> Woken:
     """How a test waits for somebody who sleeps until there is news."""
 
@@ -107,6 +146,21 @@ async def counts_add_up(store: Store) -> AsyncIterator[None]:
         waiting = [job.run_at for job in here if job.state is State.PENDING]
         assert row.oldest_waiting == min(waiting, default=None)
     assert {job.queue for job in listed} <= {row.queue for row in await store.stats()}
+
+
+@contextmanager
+def listening(store: Store, *topics: Topic) -> Generator[asyncio.Event]:
+    """Give an event that is set by news on `topics`."""
+    loop, rung = asyncio.get_running_loop(), asyncio.Event()
+
+    def ring() -> None:
+        loop.call_soon_threadsafe(rung.set)
+
+    stop = store.listen(topics, ring)
+    try:
+        yield rung
+    finally:
+        stop()
 
 
 async def soon(work: Awaitable[T]) -> T:

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 from windlass.client.client import Client
 from windlass.core.job import PRIORITY_HIGH, PRIORITY_LOW, PRIORITY_NORMAL, NewJob
-from windlass.core.store import Store
+from windlass.core.store import ClaimRequest, Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
-from windlass.testing.conformance.given import AT_ONCE, SECOND, a_job, claimed, released, wanting
+from windlass.testing.conformance.given import AT_ONCE, MINUTE, SECOND, a_job, claimed, released, wanting
 
 
 async def _payloads(client: Client, count: int) -> list[bytes]:
@@ -144,3 +144,67 @@ async def test_jobs_of_a_batch_keep_their_order_among_others(client: Client) -> 
     await client.enqueue("email", b"e")
 
     assert await _payloads(client, 5) == [b"c", b"a", b"b", b"d", b"e"]
+
+
+def _merged(*queues: str, limit: int = 10, kinds: list[str] | None = None) -> ClaimRequest:
+    return ClaimRequest(queues, limit, MINUTE, kinds, by_priority=True)
+
+
+async def test_by_priority_the_most_urgent_of_all_queues_come_first(store: Store, clock: FakeClock) -> None:
+    first, second = a_job("b"), a_job("a")
+    low, high = a_job("a")._replace(priority=PRIORITY_LOW), a_job("b")._replace(priority=PRIORITY_HIGH)
+    await store.enqueue([first, low])
+    clock.advance(SECOND)
+    await store.enqueue([second, high])
+
+    claims = await store.claim(_merged("a", "b"))
+
+    assert [claim.job.id for claim in claims] == [high.id, first.id, second.id, low.id]
+
+
+async def test_by_priority_jobs_of_one_moment_go_by_their_enqueue(store: Store) -> None:
+    jobs = [a_job(queue) for queue in ("c", "a", "b", "a", "c")]
+    await store.enqueue(jobs)
+
+    claims = [await store.claim(_merged("a", "b", "c", limit=2)) for _ in range(3)]
+
+    assert [claim.job.id for page in claims for claim in page] == [job.id for job in jobs]
+
+
+async def test_by_priority_paused_queues_give_nothing_and_other_queues_are_left_alone(store: Store) -> None:
+    await store.enqueue([a_job("paused")._replace(priority=1), a_job("other")._replace(priority=1), a_job("a")])
+    await store.set_paused("paused", paused=True)
+
+    claims = await store.claim(_merged("paused", "a", "unknown", "a"))
+
+    assert [claim.job.queue for claim in claims] == ["a"]
+
+
+async def test_by_priority_only_the_kinds_that_were_asked_for_are_given(store: Store) -> None:
+    ahead = [a_job(queue, kind=kind)._replace(priority=1) for queue in ("a", "b") for kind in (None, "x")]
+    wanted = [a_job(queue, kind=kind) for queue, kind in (("b", "y"), ("a", "z"), ("b", "z"))]
+    await store.enqueue([*ahead, *wanted])
+
+    claims = await store.claim(_merged("a", "b", kinds=["y", "z"]))
+
+    assert [claim.job.id for claim in claims] == [job.id for job in wanted]
+
+
+async def test_by_priority_what_has_come_due_is_given(store: Store, clock: FakeClock) -> None:
+    late, soon = a_job("a", delay=2 * SECOND), a_job("b", delay=SECOND)
+    await store.enqueue([late, soon])
+    clock.advance(2 * SECOND)
+
+    claims = await store.claim(_merged("a", "b"))
+
+    assert [claim.job.id for claim in claims] == [soon.id, late.id]
+
+
+async def test_a_claim_by_priority_that_is_repeated_gives_the_same_claims(store: Store) -> None:
+    await store.enqueue([a_job("a"), a_job("b"), a_job("a")])
+
+    first = await store.claim(_merged("a", "b", limit=2), request_id="r")
+    again = await store.claim(_merged("a", "b", limit=2), request_id="r")
+
+    assert [(claim.job.id, claim.token) for claim in again] == [(claim.job.id, claim.token) for claim in first]
+    assert len(await store.claim(_merged("a", "b"))) == 1

@@ -3,8 +3,10 @@
 from windlass.client.client import Client
 from windlass.core.job import NewJob
 from windlass.core.states import State
+from windlass.core.store import Store
+from windlass.core.topics import PAUSES
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.fixtures import OpenClient, Woken, asleep, outlast
+from windlass.testing.conformance.fixtures import OpenClient, Woken, asleep, listening, outlast, soon
 from windlass.testing.conformance.given import SECOND, claimed, found
 
 
@@ -111,3 +113,29 @@ async def test_the_sum_is_paused_when_every_queue_is(client: Client) -> None:
     await client.pause("b")
 
     assert (await client.stats()).paused
+
+
+async def test_a_pause_is_news(store: Store) -> None:
+    if not store.features.wakes_waiters:
+        return
+
+    with listening(store, PAUSES) as told:
+        await store.set_paused("email", paused=True)
+
+        await soon(told.wait())
+
+
+async def test_which_of_some_queues_are_paused_is_told_in_their_order(store: Store) -> None:
+    for queue in ("a", "b", "c", "d"):
+        await store.set_paused(queue, paused=queue != "b")
+
+    assert await store.paused(["d", "unknown", "b", "a"]) == ["d", "a"]
+    assert await store.paused([]) == []
+
+
+async def test_a_resumed_queue_is_paused_no_more(store: Store) -> None:
+    await store.set_paused("email", paused=True)
+
+    await store.set_paused("email", paused=False)
+
+    assert await store.paused(["email"]) == []

@@ -11,7 +11,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import NewJob
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
-from windlass.core.store import Store
+from windlass.core.store import ClaimRequest, Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
 from windlass.testing.conformance.given import SECOND, UNKNOWN, a_job, claimed, found
@@ -196,3 +196,13 @@ async def test_a_listing_leaves_history_and_log_to_the_lookup(client: Client) ->
 
     assert (listed.history, listed.log) == ((), ())
     assert len((await found(client, done.id)).history) == 1
+
+
+async def test_the_kinds_that_wait_in_a_queue_are_told_once_each(store: Store) -> None:
+    kinds = ["send", None, "archive", "send", "run"]
+    await store.enqueue([a_job(kind=kind) for kind in kinds])
+    await store.enqueue([a_job("other", kind="other"), a_job(kind="later", delay=SECOND)])
+    await store.claim(ClaimRequest(["default"], 1, SECOND, ["run"]))
+
+    assert await store.kinds("default") == ["archive", "send"]
+    assert await store.kinds("unknown") == []

@@ -1,5 +1,6 @@
 """What is kept beside the jobs: deliveries, progress, log lines, servers, audit."""
 
+import socket
 from dataclasses import replace
 from datetime import timedelta
 
@@ -243,6 +244,18 @@ async def test_a_live_server_means_that_no_lease_is_stranded(store: Store, clock
     clock.advance(MINUTE + SECOND)
 
     assert await store.stranded(dead_after=MINUTE) == 1
+
+
+async def test_a_server_that_lives_has_not_ended_however_silent_it_is(store: Store, clock: FakeClock) -> None:
+    here = replace(_server(clock), host=socket.gethostname())
+    await store.beat(here)
+    await store.beat(_server(clock, "elsewhere"))
+    clock.advance(DAY)
+
+    assert await store.ended_servers() == []
+
+    await store.leave(here.id)
+    assert await store.ended_servers() == []
 
 
 async def test_what_people_did_is_kept_newest_first(store: Store, clock: FakeClock) -> None:

@@ -179,6 +179,30 @@ async def test_rescue_may_be_of_some_workers_alone(store: Store) -> None:
     assert rescued == [Rescued(mine.id, State.PENDING)]
 
 
+async def test_rescue_of_some_workers_goes_by_their_whole_names(store: Store) -> None:
+    names = ["web#1", "web#10", "WEB#1", "web", "web#1 ", "%", None, "web#2"]
+    await store.enqueue([a_job() for _ in names])
+    claims = [await claim_one(store, worker=name) for name in names]
+
+    rescued = await store.rescue(RescueRequest(workers=["web#1", "web#2", "unknown"], force=True), KEEP_ALL)
+
+    assert {each.id for each in rescued} == {claims[0].job.id, claims[-1].job.id}
+    held = await store.renew([(claim.job.id, claim.token) for claim in claims], MINUTE)
+    assert [renewed is None for renewed in held] == [name in {"web#1", "web#2"} for name in names]
+    assert await store.rescue(RescueRequest(workers=[], force=True), KEEP_ALL) == []
+
+
+async def test_without_force_rescue_of_some_workers_waits_for_their_leases(store: Store, clock: FakeClock) -> None:
+    await store.enqueue([a_job(), a_job()])
+    gone = await claim_one(store, worker="w1", lease=SECOND)
+    await claim_one(store, worker="w1")
+    clock.advance(SECOND)
+
+    rescued = await store.rescue(RescueRequest(workers=["w1"]), KEEP_ALL)
+
+    assert [each.id for each in rescued] == [gone.job.id]
+
+
 async def test_rescue_works_page_by_page(store: Store, clock: FakeClock) -> None:
     """B15: live claims do not hide the expired ones."""
     live, gone = [a_job() for _ in range(30)], [a_job() for _ in range(25)]

@@ -6,7 +6,7 @@ from windlass.client.client import Client
 from windlass.core.ids import JobId
 from windlass.core.job import NewJob
 from windlass.core.retention import Keep, Retention
-from windlass.core.settings import QueueSettings
+from windlass.core.settings import QueueSettings, resolve
 from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.core.unique import Unique
@@ -186,6 +186,41 @@ async def test_the_most_counts_per_queue_and_end(client: Client, clock: FakeCloc
     for queue in ("email", "sms"):
         stats = await client.stats(queue)
         assert (stats.succeeded, stats.dead, stats.cancelled) == (2, 2, 2)
+
+
+async def test_the_most_of_the_settings_holds_where_prune_is_given_none(store: Store, clock: FakeClock) -> None:
+    for _ in range(3):
+        await store.enqueue([a_job()])
+        await store.settle([settlement(claim) for claim in await store.claim(wanting())])
+        clock.advance(SECOND)
+    retention = resolve(QueueSettings(keep_succeeded=None), keep_max=1).retention
+
+    assert [await store.prune(retention, limit=1) for _ in range(3)] == [1, 1, 0]
+
+    [row] = await store.stats()
+    assert row.succeeded == 1
+
+
+async def test_the_most_and_the_time_hold_together(store: Store, clock: FakeClock) -> None:
+    await store.enqueue([a_job() for _ in range(5)])
+    for claim in await store.claim(wanting(limit=5)):
+        await store.settle([settlement(claim)])
+        clock.advance(SECOND)
+
+    pruned = await store.prune(Retention(Keep(succeeded=3 * SECOND), most=4), limit=10)
+
+    [row] = await store.stats()
+    assert (pruned, row.succeeded) == (3, 2)
+
+
+async def test_a_most_of_none_at_all_keeps_no_record(store: Store) -> None:
+    await store.enqueue([a_job() for _ in range(3)])
+    await store.settle([settlement(claim) for claim in await store.claim(wanting(limit=2))])
+
+    assert await store.prune(Retention(most=0), limit=10) == 2
+
+    [row] = await store.stats()
+    assert (row.succeeded, row.pending, row.totals.succeeded) == (0, 1, 2)
 
 
 async def test_pruning_works_in_small_batches(store: Store, clock: FakeClock) -> None:

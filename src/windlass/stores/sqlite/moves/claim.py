@@ -1,6 +1,8 @@
 """Claim: ready jobs to a worker, each with a token of its own."""
 
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -16,6 +18,9 @@ from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import Transaction
 
 PROMOTED_AT_ONCE = 1000
+
+_Place: TypeAlias = tuple[int, int, int]
+"""Where a ready job stands: priority, run_at, sequence number."""
 
 
 class ClaimCall(NamedTuple):
@@ -33,51 +38,96 @@ def claim(tx: Transaction, calls: list[ClaimCall]) -> list[list[Claim]]:
 def _claim(tx: Transaction, call: ClaimCall) -> list[Claim]:
     if (reply := receipt(tx, call.request_id)) is not None:
         return _same_claims(tx, reply)
-    request = call.request
-    claims: list[Claim] = []
-    for queue in request.queues:
-        if len(claims) >= request.limit:
-            break
-        claims += _claim_from(tx, queue, request, request.limit - len(claims))
+    claims = _claim_merged(tx, call.request) if call.request.by_priority else _claim_in_order(tx, call.request)
     write_receipt(tx, call.request_id, [(claim.job.id, claim.token) for claim in claims])
     return claims
 
 
-def _claim_from(tx: Transaction, queue: str, request: ClaimRequest, limit: int) -> list[Claim]:
+def _claim_in_order(tx: Transaction, request: ClaimRequest) -> list[Claim]:
+    claims: list[Claim] = []
+    for queue in request.queues:
+        if len(claims) >= request.limit:
+            break
+        if _gives(tx, queue):
+            claims += _claim_from(tx, queue, request, request.limit - len(claims))
+    return claims
+
+
+def _claim_merged(tx: Transaction, request: ClaimRequest) -> list[Claim]:
+    """Look at the head of every queue, and take the most urgent of all."""
+    heads: list[_Place] = []
+    for queue in dict.fromkeys(request.queues):
+        if _gives(tx, queue):
+            heads += _ready(tx, queue, request, request.limit)
+    claims = _proved(tx, request, _take(tx, request, sorted(heads)[: request.limit]))
+    for queue, count in Counter(claim.job.queue for claim in claims).items():
+        tx.moved(queue, State.PENDING, State.RUNNING, count)
+    return claims
+
+
+def _gives(tx: Transaction, queue: str) -> bool:
+    """Whether claims are given from `queue`; what has come due there is promoted."""
     paused = tx.row("paused", (queue,))
     # a queue that this very commit brings has no row yet
     if paused is not None and paused[0]:
-        return []
+        return False
     promote_queue(tx, queue, PROMOTED_AT_ONCE)
-    lease_expires_at = later(tx.moment, request.lease)
-    rows = _take(tx, queue, request, limit, to_micros(lease_expires_at))
+    return True
+
+
+def _claim_from(tx: Transaction, queue: str, request: ClaimRequest, limit: int) -> list[Claim]:
+    if request.kinds is None:
+        parameters = {"queue": queue, "limit": limit, **_holder(tx, request)}
+        rows = tx.execute(sql("claim"), parameters).fetchall()
+    else:
+        rows = _take(tx, request, _ready(tx, queue, request, limit))
     if not rows:
         return []
+    tx.moved(queue, State.PENDING, State.RUNNING, len(rows))
+    return _proved(tx, request, rows)
+
+
+def _ready(tx: Transaction, queue: str, request: ClaimRequest, limit: int) -> Sequence[_Place]:
+    """Return where the first `limit` ready jobs stand. Mostly all kinds at the head of a queue are wanted."""
+    heads = tx.execute(sql("ready"), (queue, limit)).fetchall()
+    wanted = None if request.kinds is None else set(request.kinds)
+    if wanted is None or all(kind in wanted for *_, kind in heads):
+        return [(priority, run_at, seq) for priority, run_at, seq, _ in heads]
+    return _ready_of_kinds(tx, queue, wanted, limit)
+
+
+def _ready_of_kinds(tx: Transaction, queue: str, wanted: set[str | None], limit: int) -> Sequence[_Place]:
+    """Look at the head of each kind by itself, so that jobs of other kinds cost nothing, however many are ahead."""
+    names = sorted(kind for kind in wanted if kind is not None)
+    kinds = tx.execute(sql("ready_kinds"), {"kinds": json_list(names), "queue": queue}).fetchall()
+    heads: list[_Place] = []
+    if None in wanted:
+        heads += tx.execute(sql("ready_raw"), (queue, limit)).fetchall()
+    for (kind,) in kinds:
+        heads += tx.execute(sql("ready_of_kind"), (queue, kind, limit)).fetchall()
+    return sorted(heads)[:limit]
+
+
+def _take(tx: Transaction, request: ClaimRequest, places: Sequence[_Place]) -> list[tuple[Any, ...]]:
+    if not places:
+        return []
+    parameters = {"seqs": json_list([seq for *_, seq in places]), **_holder(tx, request)}
+    return tx.execute(sql("claim_these"), parameters).fetchall()
+
+
+def _holder(tx: Transaction, request: ClaimRequest) -> dict[str, object]:
+    expires = to_micros(later(tx.moment, request.lease))
+    return {"now": tx.now, "lease_expires_at": expires, "worker": request.worker}
+
+
+def _proved(tx: Transaction, request: ClaimRequest, rows: list[tuple[Any, ...]]) -> list[Claim]:
+    """Return the claims that rows prove, the most urgent first."""
     rows.sort(key=PLACE)
     for row in rows:
         if frees_key(row):
             free_at_claim(tx, ClaimedRow(*row))
-    tx.moved(queue, State.PENDING, State.RUNNING, len(rows))
+    lease_expires_at = later(tx.moment, request.lease)
     return [claim_of(row, tx.moment, lease_expires_at, request.worker) for row in rows]
-
-
-def _take(tx: Transaction, queue: str, request: ClaimRequest, limit: int, expires: int) -> list[tuple[Any, ...]]:
-    parameters = {"now": tx.now, "lease_expires_at": expires, "worker": request.worker}
-    if request.kinds is None:
-        rows = tx.execute(sql("claim"), {"queue": queue, "limit": limit, **parameters})
-    else:
-        seqs = json_list(_ready_of_kinds(tx, queue, request, limit))
-        rows = tx.execute(sql("claim_these"), {"seqs": seqs, **parameters})
-    return rows.fetchall()
-
-
-def _ready_of_kinds(tx: Transaction, queue: str, request: ClaimRequest, limit: int) -> list[int]:
-    """Look at the head of each kind by itself, so that jobs of other kinds cost nothing, however many are ahead."""
-    heads: list[tuple[int, int, int]] = []
-    for kind in request.kinds or ():
-        heads += tx.execute(sql("ready_of_kind"), (queue, kind, limit)).fetchall()
-    heads.sort()
-    return [seq for _, _, seq in heads[:limit]]
 
 
 def _same_claims(tx: Transaction, reply: str) -> list[Claim]:

@@ -39,6 +39,14 @@ def _renew(tx: Transaction, call: RenewCall) -> list[Renewed | None]:
     return [Renewed(expires_at, flags[claim]) if claim in flags else None for claim in pairs_held]
 
 
+def fence(tx: Transaction, claims: Sequence[tuple[JobId, Token]]) -> list[bool]:
+    """Tell which claims hold, with the write lock taken: nobody can take them back before the transaction ends."""
+    ids = json_list([job_id for job_id, _ in claims])
+    pairs = json_list([job_id + token for job_id, token in claims])
+    held = set(tx.execute(sql("fence"), {"ids": ids, "pairs": pairs}).fetchall())
+    return [(job_id, token) in held for job_id, token in claims]
+
+
 def note(tx: Transaction, calls: list[Sequence[Note]]) -> list[list[bool]]:
     """Write what running jobs report of themselves."""
     return [[_note(tx, one) for one in notes] for notes in calls]

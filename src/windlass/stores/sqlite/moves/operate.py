@@ -9,7 +9,7 @@ from windlass.core.ids import JobId
 from windlass.core.retention import Retention
 from windlass.core.states import State
 from windlass.core.store import CancelOutcome, Changed
-from windlass.core.topics import ENDS, FLAGS
+from windlass.core.topics import ENDS, FLAGS, PAUSES, queue_topic
 from windlass.stores.sqlite.moves import ends, holds
 from windlass.stores.sqlite.rows import Standing
 from windlass.stores.sqlite.transaction import CANCELLED, Transaction
@@ -65,8 +65,7 @@ def set_paused(tx: Transaction, calls: list[PauseCall]) -> list[None]:
     """Stop or start giving claims from queues."""
     for call in calls:
         tx.run("pause", (call.queue, int(call.paused)))
-        if not call.paused:
-            tx.ready(call.queue)
+        tx.topics.add(PAUSES if call.paused else queue_topic(call.queue))
     return [None] * len(calls)
 
 

@@ -1,0 +1,132 @@
+"""The app that the campaigns serve: its handlers write to the ledger when they begin and when they have ended.
+
+It is imported by a server and by the child processes of that server, which find its store by their environment.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import windlass
+from proofs.ledger import Ledger
+from windlass import ClaimLost, Context, Release
+
+DATABASE = os.environ["PROOF_DATABASE"]
+app = windlass.App(f"sqlite:///{DATABASE}", max_attempts=int(os.environ.get("PROOF_ATTEMPTS", "3")))
+
+ADD_ONE = "update proof_sum set total = total + 1"
+NOTE_EFFECT = "insert into proof_effect (job, delivery) values (?, ?)"
+
+
+@app.lifespan
+async def pen() -> AsyncIterator[Ledger]:
+    """A ledger for each process, under the name of its server."""
+    ledger = Ledger(Path(os.environ["PROOF_LEDGER"]), os.environ["PROOF_PROCESS"])
+    ledger.write("started", count=os.getpid())
+    yield ledger
+    ledger.close()
+
+
+def begin(ctx: Context, ledger: Ledger, note: str) -> None:
+    ledger.write("begun", ctx.job.id, delivery=ctx.delivery, note=note)
+
+
+def end(ctx: Context, ledger: Ledger) -> None:
+    ledger.write("ended", ctx.job.id, delivery=ctx.delivery)
+
+
+@app.job
+async def on_the_loop(ctx: Context, ledger: Ledger, seconds: float) -> None:
+    begin(ctx, ledger, "loop")
+    await asyncio.sleep(seconds)
+    end(ctx, ledger)
+
+
+@app.job
+def in_a_thread(ctx: Context, ledger: Ledger, seconds: float) -> None:
+    begin(ctx, ledger, "thread")
+    time.sleep(seconds)
+    end(ctx, ledger)
+
+
+@app.job(process=True)
+def in_a_process(ctx: Context, ledger: Ledger, seconds: float) -> None:
+    begin(ctx, ledger, "process")
+    time.sleep(seconds)
+    end(ctx, ledger)
+
+
+@app.job
+async def at_once() -> None:
+    """As little as there can be."""
+
+
+@app.job
+async def take_the_server_along(ctx: Context, ledger: Ledger, seconds: float) -> None:
+    begin(ctx, ledger, "poison")
+    await asyncio.sleep(seconds)
+    os._exit(66)
+
+
+@app.job
+async def ignore_the_stop(ctx: Context, ledger: Ledger, seconds: float) -> None:
+    """Work to the end, cancelled or not."""
+    begin(ctx, ledger, "ignores")
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        try:
+            await asyncio.sleep(left)
+        except asyncio.CancelledError:
+            continue
+    end(ctx, ledger)
+
+
+@app.job
+async def heed_the_stop(ctx: Context, ledger: Ledger, seconds: float) -> None:
+    """Work for long, and give the job back when there is a stop."""
+    begin(ctx, ledger, "heeds")
+    try:
+        await asyncio.wait_for(ctx.cancelled.wait(), seconds)
+    except TimeoutError:
+        end(ctx, ledger)
+    else:
+        raise Release
+
+
+@app.job
+async def add_on_the_loop(ctx: Context, ledger: Ledger, seconds: float) -> None:
+    begin(ctx, ledger, "loop")
+    await asyncio.sleep(seconds)
+    try:
+        async with ctx.transaction() as connection:
+            connection.execute(ADD_ONE)
+            connection.execute(NOTE_EFFECT, (ctx.job.id, ctx.delivery))
+    except ClaimLost:
+        ledger.write("refused", ctx.job.id, delivery=ctx.delivery)
+        raise
+    end(ctx, ledger)
+
+
+def _add(ctx: Context, ledger: Ledger, seconds: float, note: str) -> None:
+    begin(ctx, ledger, note)
+    time.sleep(seconds)
+    try:
+        with ctx.transaction() as connection:
+            connection.execute(ADD_ONE)
+            connection.execute(NOTE_EFFECT, (ctx.job.id, ctx.delivery))
+    except ClaimLost:
+        ledger.write("refused", ctx.job.id, delivery=ctx.delivery)
+        raise
+    end(ctx, ledger)
+
+
+@app.job
+def add_in_a_thread(ctx: Context, ledger: Ledger, seconds: float) -> None:
+    _add(ctx, ledger, seconds, "thread")
+
+
+@app.job(process=True)
+def add_in_a_process(ctx: Context, ledger: Ledger, seconds: float) -> None:
+    _add(ctx, ledger, seconds, "process")

@@ -1,0 +1,1 @@
+"""Functions as jobs: the app, its handlers, and what an enqueue gives."""

@@ -1,0 +1,502 @@
+"""App: functions as jobs."""
+
+import os
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import fields, replace
+from datetime import timedelta
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
+
+from windlass.app.call import Call
+from windlass.app.client_settings import ClientSettings
+from windlass.app.clients import Clients
+from windlass.app.consumer import Consumer
+from windlass.app.handle import BlockingHandle, Handle
+from windlass.app.handler import AsyncHandler, Handler, SyncHandler
+from windlass.app.job_decorator import JobDecorator, JobOptions
+from windlass.app.lifespans import Lifespan, Lifespans
+from windlass.app.registry import Registry
+from windlass.app.runs_in import is_async, runs_in
+from windlass.blocking.client import BlockingClient
+from windlass.client.client import Client
+from windlass.client.steering import Id
+from windlass.codec import JSON, Codec
+from windlass.config import Resolved, find_project, resolve
+from windlass.connect import open_store
+from windlass.core.clock import Clock, Rng
+from windlass.core.duration import Duration, duration
+from windlass.core.errors import AlreadyRunning, InvalidValue
+from windlass.core.ids import job_id
+from windlass.core.job import Enqueued, NewJob
+from windlass.core.names import check_max_attempts, check_name, check_priority
+from windlass.core.retry import RetryRule
+from windlass.core.settings import UNSET, QueueSettings, Unset
+from windlass.core.store import Store
+from windlass.engine.config import OF_APP, ServerConfig
+from windlass.engine.context import Context, wants_context
+from windlass.engine.served import Middleware, OnDead, OnStateChange, TenantScope
+from windlass.handlers.arguments import JsonArguments
+from windlass.handlers.job_argument import JobArgument
+from windlass.handlers.registered import Registered
+from windlass.handlers.results import ResultReader
+
+if TYPE_CHECKING:
+    from windlass.app.eager import Eager
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+L = TypeVar("L", bound=Lifespan)
+M = TypeVar("M", bound=Middleware)
+S = TypeVar("S", bound=OnStateChange)
+D = TypeVar("D", bound=OnDead)
+
+DEFAULT_NAME: Final = "windlass"
+OF_CLIENT: Final = (
+    "url",
+    "max_attempts",
+    "lease",
+    "priority",
+    "keep_succeeded",
+    "keep_dead",
+    "keep_cancelled",
+    "keep_max",
+    "max_payload",
+    "poll_interval",
+)
+"""The settings of the clients of an app."""
+
+
+class App:
+    """Functions as jobs: registers handlers, enqueues calls of them, and is what a server serves.
+
+    It opens at its first use or by `async with app`, and after `close` it may be opened again. `url` is a store URL, or
+    a store of your own; the other settings are those of `connect`. `queue` is where jobs go that name none, `tenant`
+    tells whom a job belongs to that is enqueued here and now, `tenant_scope` wraps the attempts of such jobs.
+    `eager=True` runs every job in place, for tests of your own.
+
+    ```python
+    import windlass
+
+    app = windlass.App("memory://")
+
+    @app.job(queue="email", max_attempts=5)
+    async def send_welcome(user_id: int, *, locale: str = "en") -> str:
+        return f"welcome {user_id} in {locale}"
+
+    async with app:
+        handle = await send_welcome.enqueue(42, locale="sv")
+        job = await handle.job()
+        print(job.kind, job.queue, job.payload)
+    ```
+
+    In a program without an event loop:
+
+    ```python
+    app = windlass.App("memory://")
+
+    @app.job
+    def resize(path: str, *, width: int = 800) -> None: ...
+
+    handle = resize.enqueue_sync("cat.png", width=400)
+    print(handle.job().state)
+    app.close_sync()
+    ```
+    """
+
+    tenant: Callable[[], str | None] | None
+    """Tells whom a job belongs to that is enqueued here and now, unless `options(tenant=...)` does."""
+    tenant_scope: TenantScope | None
+    """Wraps the attempts of jobs that have a tenant."""
+
+    def __init__(
+        self,
+        url: str | Store | None = None,
+        *,
+        name: str | None = None,
+        queue: str = "default",
+        max_attempts: int | Unset = UNSET,
+        lease: Duration | Unset = UNSET,
+        priority: int | Unset = UNSET,
+        retry: RetryRule | Unset = UNSET,
+        keep_succeeded: Duration | Unset | None = UNSET,
+        keep_dead: Duration | Unset | None = UNSET,
+        keep_cancelled: Duration | Unset | None = UNSET,
+        max_payload: int | Unset = UNSET,
+        keep_max: int | Unset | None = UNSET,
+        queues: Mapping[str, QueueSettings] | None = None,
+        poll_interval: Duration | Unset = UNSET,
+        worker: str | None = None,
+        codec: Codec = JSON,
+        clock: Clock | None = None,
+        rng: Rng | None = None,
+        tenant: Callable[[], str | None] | None = None,
+        tenant_scope: TenantScope | None = None,
+        eager: bool = False,
+    ) -> None:
+        """Refuse wrong settings; nothing is opened."""
+        self._name = UNSET if name is None else check_name(name, "name")
+        self._config: Resolved | None = None
+        self.tenant = tenant
+        self.tenant_scope = tenant_scope
+        self.eager = eager
+        self._default_queue = check_name(queue, "queue")
+        self._given = ClientSettings(
+            url=url,
+            max_attempts=max_attempts,
+            lease=lease,
+            priority=priority,
+            retry=retry,
+            keep_succeeded=keep_succeeded,
+            keep_dead=keep_dead,
+            keep_cancelled=keep_cancelled,
+            max_payload=max_payload,
+            keep_max=keep_max,
+            queues=dict(queues or {}),
+            poll_interval=poll_interval,
+            worker=worker,
+            codec=codec,
+            clock=clock,
+            rng=rng,
+        )
+        self._given.check()
+        self._store: Store | None = None
+        self._clients = Clients(self._connect)
+        self._in_place: Eager | None = None
+        self._registry = Registry()
+        self._lifespans = Lifespans()
+        self._middlewares: list[Middleware] = []
+        self._state_change_hooks: list[OnStateChange] = []
+        self._dead_hooks: list[OnDead] = []
+
+    @property
+    def job(self) -> JobDecorator:
+        """Make a handler of a function: `@app.job`, or `@app.job(queue="email", max_attempts=5)`.
+
+        `async def` runs on the event loop, `def` in a thread, and with `process=True` in a child process that can be
+        killed. The jobs are of `kind`, by default the name of the function, and `aliases` are kinds that it had before.
+        `max_attempts` and `priority` are stamped on each job at its enqueue, `timeout` and `retry` hold where it runs.
+        A parameter annotated with `Context`, or with a type that a lifespan provides, is given by the server.
+        """
+        return JobDecorator(self._register, JobOptions())
+
+    def consumer(
+        self,
+        queue: str,
+        *,
+        timeout: Duration | Unset | None = UNSET,
+        retry: RetryRule | Unset = UNSET,
+        process: bool = False,
+    ) -> Callable[[Callable[P, T]], Consumer[P, T]]:
+        """Let a function take the raw jobs of a queue, those without a kind: it gets the `Job` with its bytes."""
+        check_name(queue, "queue")
+
+        def register(function: Callable[P, T]) -> Consumer[P, T]:
+            registered = Registered(
+                kind=None,
+                queue=queue,
+                function=function,
+                runs_in=runs_in(function, process=process),
+                arguments=JobArgument(function, self._provider),
+                timeout=_timeout(timeout),
+                retry=_retry(retry),
+            )
+            self._registry.add_consumer(registered)
+            return Consumer(self, registered, function)
+
+        return register
+
+    def lifespan(self, function: L) -> L:
+        """Open what handlers need once per process: an async generator function that yields it once.
+
+        Handlers get it by type, as a parameter that is annotated with what the function is annotated to yield. Many are
+        opened in the order of their registration and closed in reverse.
+        """
+        self._lifespans.add(function)
+        for registered in (*self.handlers.values(), *self.consumers.values()):
+            if isinstance(registered.arguments, (JsonArguments, JobArgument)):
+                registered.arguments.forget()
+        return function
+
+    def middleware(self, function: M) -> M:
+        """Wrap every attempt: `async def each(context, call_next)`; the first that is registered is the outermost."""
+        self._middlewares.append(function)
+        return function
+
+    def on_state_change(self, function: S) -> S:
+        """Call `function(job, old, new)` after the commit of every move that a server makes."""
+        self._state_change_hooks.append(function)
+        return function
+
+    def on_dead(self, function: D) -> D:
+        """Call `function(job)` after a job was written as dead by a server."""
+        self._dead_hooks.append(function)
+        return function
+
+    def queue(
+        self,
+        name: str,
+        *,
+        max_attempts: int | Unset = UNSET,
+        lease: Duration | Unset = UNSET,
+        priority: int | Unset = UNSET,
+        retry: RetryRule | Unset = UNSET,
+        keep_succeeded: Duration | Unset | None = UNSET,
+        keep_dead: Duration | Unset | None = UNSET,
+        keep_cancelled: Duration | Unset | None = UNSET,
+    ) -> None:
+        """Make a queue known, with settings of its own over those of the app; before the app is opened."""
+        if self._clients.made:
+            message = f"set queue {name!r} before the app is opened: its settings are read once"
+            raise AlreadyRunning(message)
+        single = QueueSettings(max_attempts, lease, priority, retry, keep_succeeded, keep_dead, keep_cancelled)
+        settings = replace(self._given, queues={**self._given.queues, check_name(name, "queue"): single})
+        settings.check()
+        self._given = settings
+        self._config = None
+
+    @property
+    def client(self) -> Client:
+        """The app's client, which belongs to the event loop that used it first; raises `AlreadyRunning` in another."""
+        return self._clients.client
+
+    @property
+    def blocking_client(self) -> BlockingClient:
+        """The app's client for code without an event loop."""
+        return self._clients.blocking
+
+    async def open(self) -> None:
+        """Connect to the store; harmless when it is open."""
+        await self.client.open()
+
+    async def close(self) -> None:
+        """Let go of the store; what was accepted is finished first. The app may be opened again."""
+        if self._in_place is not None:
+            await self._in_place.close()
+        await self._clients.close()
+        self._config = None
+
+    def close_sync(self) -> None:
+        """Let go of what blocking calls have opened."""
+        if self._in_place is not None and self._clients.has_blocking:
+            self.blocking_client.run(self._in_place.close_for)
+        self._clients.close_blocking()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @contextmanager
+    def on_store(self, store: Store, *, clock: Clock, rng: Rng) -> Generator[None, None, None]:
+        """Be on another store for the time of a block, whatever the settings say; for tests.
+
+        What the app had open before stays open, and is used again after the block. What it opens in the block is to be
+        closed at its end, by `close` or `close_sync`.
+        """
+        given, former = self._given, (self._store, self._clients, self._config, self._in_place)
+        self._given = replace(given, clock=clock, rng=rng)
+        self._store, self._clients, self._config, self._in_place = store, Clients(self._connect), None, None
+        try:
+            yield
+        finally:
+            self._given = replace(self._given, clock=given.clock, rng=given.rng)
+            self._store, self._clients, self._config, self._in_place = former
+
+    async def enqueue(self, call: Call[R], *, connection: object = None) -> Handle[R]:
+        """Put one call in line: what `handler.enqueue(...)` does."""
+        [handle] = await self.enqueue_many((call,), connection=connection)
+        return handle
+
+    async def enqueue_many(self, calls: Iterable[Call[R]], *, connection: object = None) -> list[Handle[R]]:
+        """Put calls in line, all or none, in their order; the handles come in that order too.
+
+        With `connection` the jobs exist if and only if the caller's transaction commits.
+        """
+        listed = _listed(calls)
+        done = await self._put(self.client, listed, connection)
+        return [Handle(each, self._here, call.results) for each, call in zip(done, listed, strict=True)]
+
+    def enqueue_sync(self, call: Call[R], *, connection: object = None) -> BlockingHandle[R]:
+        """Put one call in line: what `handler.enqueue_sync(...)` does."""
+        [handle] = self.enqueue_many_sync((call,), connection=connection)
+        return handle
+
+    def enqueue_many_sync(self, calls: Iterable[Call[R]], *, connection: object = None) -> list[BlockingHandle[R]]:
+        """Put calls in line from code without an event loop, as `enqueue_many` does."""
+        listed = _listed(calls)
+        done = self.blocking_client.run(lambda client: self._put(client, listed, connection))
+        return [
+            BlockingHandle(each, self._blocking_here, call.results) for each, call in zip(done, listed, strict=True)
+        ]
+
+    def handle(self, id: Id, results: ResultReader[R]) -> Handle[R]:
+        """Return the handle of a job that was enqueued before: what `handler.handle(id)` does."""
+        return Handle(Enqueued(job_id(id), created=False), self._here, results)
+
+    def tenant_now(self) -> str | None:
+        """Return whom a job belongs to that is enqueued here and now."""
+        return None if self.tenant is None else self.tenant()
+
+    @property
+    def name(self) -> str:
+        """What servers of this app are called among others."""
+        return str(self.config.value("name") or DEFAULT_NAME)
+
+    @property
+    def handlers(self) -> Mapping[str, Registered]:
+        """The handlers by kind, each under its aliases too."""
+        return self._registry.handlers
+
+    @property
+    def consumers(self) -> Mapping[str, Registered]:
+        """The consumers by queue."""
+        return self._registry.consumers
+
+    @property
+    def queues(self) -> Collection[str]:
+        """Every queue that the app knows of: of its handlers and consumers, with settings of its own, the default."""
+        known = [self._default_queue, *(each.queue for each in self.handlers.values()), *self.consumers]
+        return tuple(dict.fromkeys([*known, *self._settings().queues]))
+
+    @property
+    def middlewares(self) -> Sequence[Middleware]:
+        """What wraps every attempt, the outermost first."""
+        return tuple(self._middlewares)
+
+    @property
+    def state_change_hooks(self) -> Sequence[OnStateChange]:
+        """Called after the commit of every move that a server makes."""
+        return tuple(self._state_change_hooks)
+
+    @property
+    def dead_hooks(self) -> Sequence[OnDead]:
+        """Called after a job was written as dead."""
+        return tuple(self._dead_hooks)
+
+    def open_lifespan(self) -> AbstractAsyncContextManager[Mapping[type, Any]]:
+        """Open what handlers need, once per process; gives what there is, by type."""
+        return self._lifespans.open()
+
+    def __repr__(self) -> str:
+        """Show the name and not the URL, which may hold a password."""
+        return f"<App {self.name!r} with {len(self.handlers)} kinds>"
+
+    @property
+    def config(self) -> Resolved:
+        """Every setting with the value that holds and where it came from, as it was when the app was opened."""
+        if self._config is None:
+            self._config = self._resolve({})
+        return self._config
+
+    def server_config(self, given: ServerConfig) -> ServerConfig:
+        """Return the settings of a server of this app that was `given` some in code."""
+        names = [each.name for each in fields(ServerConfig) if each.name not in OF_APP]
+        held = self._resolve(given.given()).given(names)
+        # per queue they are the client's, and here only what was given for this server
+        return ServerConfig(**held, **{name: getattr(given, name) for name in OF_APP})
+
+    def _resolve(self, server: Mapping[str, object]) -> Resolved:
+        """Put the environment and the project's file over what the code says."""
+        code = {name: getattr(self._given, name) for name in OF_CLIENT} | {"name": self._name}
+        url = code.pop("url")
+        # a store that was made by hand is meant
+        if isinstance(url, str):
+            code["url"] = url
+        queues = self._given.queues
+        return resolve({**code, **server}, environ=os.environ, project=find_project(Path.cwd()), queues=queues)
+
+    def _settings(self) -> ClientSettings:
+        """Return what holds for the clients of the app."""
+        held = self.config.given(OF_CLIENT)
+        if not isinstance(self._given.url, str | None):
+            held.pop("url", None)
+        return replace(self._given, **held, queues=dict(self.config.queue_settings))
+
+    def _connect(self) -> Client:
+        settings = self._settings()
+        if self._store is not None:
+            return settings.connect(self._store.sibling())
+        if settings.url is None:
+            message = "the app has no store: write App('sqlite:///jobs.db'), or set WINDLASS_URL"
+            raise InvalidValue(message)
+        url = settings.url
+        self._store = open_store(url, clock=settings.clock, rng=settings.rng) if isinstance(url, str) else url
+        return settings.connect(self._store)
+
+    def _here(self) -> Client:
+        return self.client
+
+    def _blocking_here(self) -> BlockingClient:
+        return self.blocking_client
+
+    async def _put(self, client: Client, calls: Sequence[Call[Any]], connection: object) -> list[Enqueued]:
+        done = await client.enqueue_many([call.new_job() for call in calls], connection=connection)
+        # inside of the caller's own transaction the jobs are not there yet
+        if self.eager and connection is None and any(each.created for each in done):
+            if self._in_place is None:
+                # loaded when it is asked for: a program that only enqueues needs nothing of what runs jobs
+                self._in_place = import_module("windlass.app.eager").Eager(self)
+            await self._in_place.run(client, done)
+        return done
+
+    def _register(self, function: Callable[..., Any], options: JobOptions) -> Handler[..., Any]:
+        where = runs_in(function, process=options.process)
+        arguments = JsonArguments(function, self._provider)
+        kind = getattr(function, "__name__", "") if options.kind is None else options.kind
+        queue = self._default_queue if options.queue is None else check_name(options.queue, "queue")
+        registered = Registered(
+            kind=check_name(kind, "kind"),
+            queue=queue,
+            function=function,
+            runs_in=where,
+            arguments=arguments,
+            timeout=_timeout(options.timeout),
+            retry=_retry(options.retry),
+            aliases=_aliases(options.aliases),
+        )
+        template = NewJob(
+            queue,
+            kind=kind,
+            priority=None if options.priority is None else check_priority(options.priority),
+            max_attempts=None if options.max_attempts is None else check_max_attempts(options.max_attempts),
+        )
+        self._registry.add(registered)
+        made_of = AsyncHandler[..., Any] if is_async(function) else SyncHandler[..., Any]
+        return made_of(self, registered, arguments, template)
+
+    def _provider(self, annotation: Any) -> type | None:  # noqa: ANN401 - whatever stands behind a parameter's colon
+        return Context if wants_context(annotation) else self._lifespans.provides(annotation)
+
+
+def _listed(calls: Iterable[Call[R]]) -> list[Call[R]]:
+    listed = list(calls)
+    for call in listed:
+        if not isinstance(call, Call):
+            message = f"an app enqueues calls, handler.call(...), not {type(call).__name__}: others go by app.client"
+            raise InvalidValue(message)
+    return listed
+
+
+def _timeout(timeout: Duration | Unset | None) -> timedelta | Unset | None:
+    if timeout is None or isinstance(timeout, Unset):
+        return timeout
+    return duration(timeout, "timeout")
+
+
+def _retry(retry: RetryRule | Unset) -> RetryRule | Unset:
+    if isinstance(retry, Unset) or callable(retry) or callable(getattr(retry, "delay", None)):
+        return retry
+    message = f"retry is a policy or a function of (attempt, exception), not {retry!r}"
+    raise InvalidValue(message)
+
+
+def _aliases(aliases: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(aliases, str):
+        message = f"aliases are a list of kinds, not {aliases!r}"
+        raise InvalidValue(message)
+    return tuple(check_name(alias, "kind") for alias in aliases)

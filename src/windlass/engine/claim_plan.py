@@ -1,0 +1,70 @@
+"""What a server asks the store for, and in which order of its queues."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from itertools import groupby
+from typing import Literal, NamedTuple
+
+from windlass.core.store import ClaimRequest
+
+Order = Literal["weighted", "strict", "priority"]
+
+
+class Line(NamedTuple):
+    """One queue as a server works it; None among its `kinds` stands for raw jobs."""
+
+    queue: str
+    weight: float
+    lease: timedelta
+    kinds: frozenset[str | None]
+
+
+class ClaimPlan:
+    """Makes the requests of one server."""
+
+    def __init__(self, lines: Sequence[Line], *, order: Order, worker: str, draw: Callable[[], float]) -> None:
+        """Claim from `lines`: by chance and weight, strictly in their order, or by priority over all of them."""
+        self._lines = tuple(lines)
+        self._order = order
+        self._worker = worker
+        self._draw = draw
+        if order == "priority":
+            # they are claimed together, with the shortest of their leases: by that they have to be renewed
+            shortest = min((line.lease for line in lines), default=timedelta(0))
+            self._lines = tuple(line._replace(lease=shortest) for line in lines)
+        self.leases: Mapping[str, timedelta] = {line.queue: line.lease for line in self._lines}
+        self._fixed = _joined(self._lines, worker) if order == "strict" or len(self._lines) <= 1 else None
+
+    @property
+    def queues(self) -> list[str]:
+        """Every queue that is worked."""
+        return [line.queue for line in self._lines]
+
+    def requests(self, limit: int) -> list[ClaimRequest]:
+        """Return what to ask for now, one after the other, until `limit` jobs are claimed."""
+        if self._fixed is not None:
+            requests = self._fixed
+        elif self._order == "priority":
+            requests = _merged(self._lines, self._worker)
+        else:
+            # each queue is first as often as its weight says (Efraimidis and Spirakis)
+            drawn = sorted(self._lines, key=lambda line: self._draw() ** (1 / line.weight), reverse=True)
+            requests = _joined(drawn, self._worker)
+        return [request._replace(limit=limit) for request in requests]
+
+
+def _joined(lines: Sequence[Line], worker: str) -> list[ClaimRequest]:
+    """Return one request for each run of queues that are asked alike."""
+    return [
+        ClaimRequest([line.queue for line in run], 0, lease, kinds, worker)
+        for (lease, kinds), run in groupby(lines, key=lambda line: (line.lease, line.kinds))
+    ]
+
+
+def _merged(lines: Sequence[Line], worker: str) -> list[ClaimRequest]:
+    """Return one request for all queues of the same kinds; all have one lease."""
+    lease = lines[0].lease
+    by_kinds: dict[frozenset[str | None], list[str]] = {}
+    for line in lines:
+        by_kinds.setdefault(line.kinds, []).append(line.queue)
+    return [ClaimRequest(queues, 0, lease, kinds, worker, by_priority=True) for kinds, queues in by_kinds.items()]

@@ -1,0 +1,142 @@
+"""A claim settled in the transaction that wrote its effects: fenced at its begin, acked at its end."""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Protocol, TypeVar
+
+from windlass.borrow.borrow import borrow
+from windlass.borrow.call import Call
+from windlass.client.client import Client
+from windlass.core.clock import Timer
+from windlass.core.errors import ClaimLost, InvalidValue, WindlassError
+from windlass.core.job import Job, PreparedJob, Token
+from windlass.core.states import State
+from windlass.core.store import Settled, Settlement
+from windlass.core.verdict import ToSucceeded
+
+logger = logging.getLogger("windlass")
+
+T = TypeVar("T")
+
+
+class Held(Protocol):
+    """A claim that is settled once, with what commits beside it."""
+
+    job: Job
+    token: Token
+    settled: bool
+    next_jobs: list[PreparedJob] | None
+    kv_writes: dict[bytes, bytes | None] | None
+
+
+class SettlingTransaction:
+    """The transaction of one claim; see `Context.transaction`."""
+
+    def __init__(
+        self,
+        client: Client,
+        claim: Held,
+        connection: object,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        warn_after: timedelta,
+    ) -> None:
+        """Work in `connection`, or in one of the store's own when it is None; `loop` is where `client` is open."""
+        self._client = client
+        self._claim = claim
+        self._connection: Any = connection
+        self._own = connection is None
+        self._loop = loop
+        self._warn_after = warn_after
+        self._parts = AsyncExitStack()
+        self._timer: Timer | None = None
+
+    async def __aenter__(self) -> Any:  # noqa: ANN401 - the connection of whichever driver
+        """Begin, check the claim and give the connection."""
+        claim = self._claim
+        if claim.settled:
+            message = f"job {claim.job.id} is settled already: its transaction is the last step of a handler"
+            raise InvalidValue(message)
+        if self._own:
+            self._connection = await self._parts.enter_async_context(self._client.store.transaction())
+        try:
+            await self._fence()
+        except BaseException as error:
+            await self._end(error)
+            raise
+        self._timer = self._client.clock.call_later(self._warn_after.total_seconds(), self._warn)
+        return self._connection
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Ack and commit, or roll back when the block raised."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if error is not None:
+            await self._end(error)
+            return
+        try:
+            await self._ack()
+        except BaseException as refusal:
+            await self._end(refusal)
+            raise
+        await self._end(None)
+        self._claim.settled = True
+
+    def __enter__(self) -> Any:  # noqa: ANN401 - the connection of whichever driver
+        """As `async with`, for a handler that runs in a thread."""
+        return self._run(self.__aenter__)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """As `async with`, for a handler that runs in a thread."""
+        self._run(lambda: self.__aexit__(kind, error, traceback))
+
+    async def _fence(self) -> None:
+        claim = self._claim
+        [held] = await self._client.store.join(borrow(self._connection)).fence([(claim.job.id, claim.token)])
+        if not held:
+            raise ClaimLost(claim.job.id)
+
+    async def _ack(self) -> None:
+        claim = self._claim
+        keep = self._client.settings.retention.keeps(claim.job.queue, State.SUCCEEDED)
+        settlement = Settlement(
+            claim.job.id, claim.token, ToSucceeded(), keep, claim.next_jobs or (), claim.kv_writes or None
+        )
+        [result] = await self._client.store.join(borrow(self._connection)).settle([settlement])
+        if isinstance(result, WindlassError):
+            raise result
+        if result is not Settled.DONE:
+            raise ClaimLost(claim.job.id)
+
+    async def _end(self, error: BaseException | None) -> None:
+        """Commit, or roll back after `error`."""
+        if self._own:
+            traceback = None if error is None else error.__traceback__
+            await self._parts.__aexit__(None if error is None else type(error), error, traceback)
+            return
+        done = self._connection.commit() if error is None else self._connection.rollback()
+        if inspect.isawaitable(done):
+            await done
+
+    def _run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        if self._loop.is_running():
+            return Call(self._loop, work).result()
+        # in a child process the handler has the only thread, between two turns of its loop
+        return self._loop.run_until_complete(work())
+
+    def _warn(self) -> None:
+        logger.warning(
+            "the transaction of job %s (%s) is open since %s: other writers may wait for it; keep it short",
+            self._claim.job.id,
+            self._claim.job.kind or "raw",
+            self._warn_after,
+        )

@@ -1,0 +1,41 @@
+"""Whether a server can do its work, and why not."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from windlass.engine.attempt import Attempt
+
+
+class Health(NamedTuple):
+    """`ready` is False when no new work should be expected of a server; `reasons` say why, for people."""
+
+    ready: bool
+    reasons: tuple[str, ...] = ()
+
+
+def health(
+    *,
+    running: bool,
+    stopping: bool,
+    slots: int,
+    stuck: Sequence[Attempt],
+    overdue: Sequence[Attempt],
+    failing_for: float | None,
+) -> Health:
+    """Judge a server by what is known of it."""
+    reasons: list[str] = []
+    if not running:
+        reasons.append("the server does not run")
+    if stopping:
+        reasons.append("the server is stopping")
+    if failing_for is not None:
+        reasons.append(f"the store has not taken a settlement for {failing_for:.0f} s")
+    if stuck and 2 * len(stuck) >= slots:
+        reasons.append(f"{len(stuck)} of {slots} slots are held by jobs past their timeout: {_names(stuck)}")
+    if overdue:
+        reasons.append(f"jobs run past their timeout and a lease, and do not end: {_names(overdue)}")
+    return Health(not reasons, tuple(reasons))
+
+
+def _names(attempts: Sequence[Attempt]) -> str:
+    return ", ".join(f"{attempt.job.id} ({attempt.handler.name})" for attempt in attempts)

@@ -1,0 +1,122 @@
+"""Progress and log lines of running jobs, written together."""
+
+import asyncio
+import logging
+import math
+import threading
+from contextlib import suppress
+from typing import Final
+
+from windlass.core.errors import InvalidValue
+from windlass.core.job import Note, Progress
+from windlass.core.names import MAX_LOG_LINE, shortened
+from windlass.core.store import Store
+
+logger = logging.getLogger("windlass")
+
+MOST_LINES: Final = 10_000
+"""Lines that may wait while the store is away; what comes then is dropped, and said so."""
+
+
+class Notes:
+    """Takes notes from any thread and writes what has gathered in one call; nobody waits for it."""
+
+    def __init__(self, store: Store) -> None:
+        """Write to `store`, from the running event loop."""
+        self._store = store
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._waiting: list[Note] = []
+        self._writing: asyncio.Task[None] | None = None
+        self._guard = threading.Lock()
+        self._dropped = 0
+        self._noted = 0
+        self._written = 0
+        self._batch = asyncio.Event()
+
+    def add(self, note: Note) -> None:
+        """Write `note` soon."""
+        with self._guard:
+            if len(self._waiting) >= MOST_LINES:
+                self._dropped += 1
+                return
+            first = not self._waiting
+            self._waiting.append(note)
+            self._noted += 1
+        if first:
+            if threading.get_ident() == self._thread:
+                self._begin()
+            else:
+                # a loop that was closed writes nothing any more
+                with suppress(RuntimeError):
+                    self._loop.call_soon_threadsafe(self._begin)
+
+    @property
+    def pending(self) -> bool:
+        """Whether something is still to be written."""
+        return bool(self._waiting) or self._writing is not None
+
+    async def flush(self) -> None:
+        """Return when all that was noted so far is written, or could not be; what comes meanwhile holds nobody up."""
+        noted = self._noted
+        while self._written < noted:
+            self._begin()
+            await self._batch.wait()
+
+    def _begin(self) -> None:
+        if self._writing is None and self._waiting:
+            self._writing = self._loop.create_task(self._write())
+
+    async def _write(self) -> None:
+        try:
+            while self._waiting:
+                with self._guard:
+                    notes, self._waiting = self._waiting, []
+                    dropped, self._dropped = self._dropped, 0
+                if dropped:
+                    logger.warning("%d log lines of jobs were dropped: the store did not take them in time", dropped)
+                try:
+                    await self._write_these(notes)
+                finally:
+                    self._written += len(notes)
+                    self._batch.set()
+                    self._batch = asyncio.Event()
+        finally:
+            self._writing = None
+
+    async def _write_these(self, notes: list[Note]) -> None:
+        try:
+            await self._store.note(joined(notes))
+        except Exception as error:  # noqa: BLE001 - progress and lines are for people: no job may fail by them
+            logger.warning("%d notes of jobs could not be written: %s", len(notes), error)
+
+
+def joined(notes: list[Note]) -> list[Note]:
+    """Return one note for each claim: the newest progress, and all lines in their order."""
+    by_token: dict[str, Note] = {}
+    for note in notes:
+        known = by_token.get(note.token)
+        if known is None:
+            by_token[note.token] = note
+        else:
+            progress = known.progress if note.progress is None else note.progress
+            by_token[note.token] = Note(note.job_id, note.token, progress, (*known.lines, *note.lines))
+    return list(by_token.values())
+
+
+def progress_of(done: float, total: float | None, note: str | None) -> Progress:
+    """Return progress as it can be stored; raises `InvalidValue` for what is no number."""
+    return Progress(_number(done), None if total is None else _number(total), None if note is None else line_of(note))
+
+
+def _number(value: float) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        message = f"progress is counted in numbers, not {value!r}"
+        raise InvalidValue(message)
+    return number
+
+
+def line_of(text: str) -> str:
+    """Return a text as it can be stored: whatever was given for it, and whatever is in it, must not fail the job."""
+    return shortened(str(text).encode(errors="backslashreplace").decode(), MAX_LOG_LINE)

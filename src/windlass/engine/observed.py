@@ -1,0 +1,153 @@
+"""An app with an eye on its attempts: for jobs that run in place, and for tests."""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final
+
+from windlass.client.client import Client
+from windlass.core.failpoint import reach
+from windlass.core.ids import JobId
+from windlass.core.job import Job
+from windlass.core.states import State
+from windlass.engine import causes
+from windlass.engine.attempt import Attempt
+from windlass.engine.config import ServerConfig
+from windlass.engine.context import Context, running
+from windlass.engine.served import Middleware, Next, OnDead, OnStateChange, Served, TenantScope
+from windlass.handlers.registered import Registered
+
+AFTER_CLAIM: Final = "attempt.after_claim"
+BEFORE_HANDLER: Final = "attempt.before_handler"
+BEFORE_SETTLE: Final = "attempt.before_settle"
+AFTER_SETTLE: Final = "attempt.after_settle"
+
+
+class Abandoned(BaseException):
+    """Raised at one of the points above: the attempt goes no further, as if its process were gone."""
+
+
+class Observed:
+    """The app, as a server sees it; what its attempts are ended by is kept, and they reach the points above."""
+
+    def __init__(self, app: Served, client: Client | None = None) -> None:
+        """Stand for `app`; a `client` is used in place of the app's own."""
+        self._app = app
+        self._client = client
+        self._ended: set[JobId] = set()
+        self._gone: set[JobId] = set()
+        self.active: set[Context] = set()
+        """The attempts whose code runs."""
+        self.begun = 0
+        """How many attempts have begun."""
+
+    def forget(self) -> None:
+        """Let go of what attempts were ended by."""
+        for job in self._ended:
+            causes.forget(job)
+        self._ended.clear()
+
+    @property
+    def name(self) -> str:
+        """How the server is called among others."""
+        return self._app.name
+
+    @property
+    def client(self) -> Client:
+        """The client, which is open while the server runs."""
+        return self._app.client if self._client is None else self._client
+
+    @property
+    def handlers(self) -> Mapping[str, Registered]:
+        """The handlers by kind, each under its aliases too."""
+        return self._app.handlers
+
+    @property
+    def consumers(self) -> Mapping[str, Registered]:
+        """The consumers by queue."""
+        return self._app.consumers
+
+    @property
+    def queues(self) -> Collection[str]:
+        """Every queue that the app knows of."""
+        return self._app.queues
+
+    @property
+    def middlewares(self) -> Sequence[Middleware]:
+        """What wraps every attempt, the outermost first."""
+        return (self._around_all, *self._app.middlewares, self._around_the_handler)
+
+    @property
+    def tenant_scope(self) -> TenantScope | None:
+        """What wraps the attempts of jobs that have a tenant."""
+        return self._app.tenant_scope
+
+    @property
+    def state_change_hooks(self) -> Sequence[OnStateChange]:
+        """Called after the commit of every move that the server makes."""
+        return (self._settled, *[self._unless_gone(hook) for hook in self._app.state_change_hooks])
+
+    @property
+    def dead_hooks(self) -> Sequence[OnDead]:
+        """Called after a job was written as dead."""
+        return [self._unless_gone(hook) for hook in self._app.dead_hooks]
+
+    def server_config(self, given: ServerConfig) -> ServerConfig:
+        """Return what was given in code: what comes from outside has no say here."""
+        return given
+
+    async def close(self) -> None:
+        """Let go of the client."""
+        await self._app.close()
+
+    def open_lifespan(self) -> AbstractAsyncContextManager[Mapping[type, Any]]:
+        """Open what handlers need, once per process; gives what there is, by type."""
+        return self._app.open_lifespan()
+
+    async def _around_all(self, context: Context, call_next: Next) -> object:
+        self.begun += 1
+        self.active.add(context)
+        job = context.job.id
+        try:
+            _reach(AFTER_CLAIM)
+            try:
+                result = await call_next()
+            except (Abandoned, asyncio.CancelledError):
+                causes.forget(job)
+                raise
+            except BaseException as error:
+                self._ended.add(job)
+                causes.keep(job, error)
+                _reach(BEFORE_SETTLE)
+                raise
+            causes.forget(job)
+            _reach(BEFORE_SETTLE)
+            return result
+        finally:
+            self.active.discard(context)
+
+    async def _around_the_handler(self, _: Context, call_next: Next) -> object:
+        _reach(BEFORE_HANDLER)
+        return await call_next()
+
+    def _settled(self, job: Job, _old: State, _new: State) -> None:
+        self._gone.discard(job.id)
+        try:
+            reach(AFTER_SETTLE)
+        except Abandoned:
+            self._gone.add(job.id)
+
+    def _unless_gone(self, hook: Any) -> Any:  # noqa: ANN401 - of either kind
+        """Return a hook that a process which is gone does not call."""
+        return lambda job, *states: None if job.id in self._gone else hook(job, *states)
+
+
+def _reach(point: str) -> None:
+    try:
+        reach(point)
+    except Abandoned:
+        attempt = running.get()
+        if isinstance(attempt, Attempt):
+            # what is settled already is neither written nor renewed
+            attempt.settled = True
+        raise

@@ -1,0 +1,187 @@
+"""Renewal: every claim of a server is held for as long as its code may run, also while that code blocks the loop."""
+
+import asyncio
+import faulthandler
+import logging
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from windlass.core.clock import Clock
+from windlass.core.duration import duration
+from windlass.core.errors import WindlassError
+from windlass.core.job import Token
+from windlass.core.store import Renewed, Store
+from windlass.engine.attempt import Attempt
+
+logger = logging.getLogger("windlass")
+
+PARTS: Final = 3
+"""A lease is renewed each third of it: two renewals may fail before another server takes the job."""
+_LONGEST_PAUSE: Final = 10.0
+_SHORTEST_PAUSE: Final = 0.02
+
+
+class Answers(NamedTuple):
+    """What a round of renewal showed."""
+
+    lost: list[Attempt]
+    cancelled: list[Attempt]
+
+
+class Renewals:
+    """Decides what is renewed, and renews it."""
+
+    def __init__(
+        self, held: Mapping[Token, Attempt], clock: Clock, *, shortest: float, told: Callable[[Answers], None]
+    ) -> None:
+        """Renew what is `held`, no claim for less than `shortest` seconds.
+
+        `told` is called, in the thread of the round, when somebody should hear of what it showed.
+        """
+        self._held = held
+        self._pause = max(_SHORTEST_PAUSE, min(_LONGEST_PAUSE, shortest / PARTS))
+        self._clock = clock
+        self._told = told
+        self.overdue: set[Attempt] = set()
+        """Attempts past their timeout and a lease, which are renewed no more."""
+
+    async def round(self, store: Store) -> float:
+        """Renew what is due, in one call for each lease; return how many seconds until the next round."""
+        now = self._clock.monotonic()
+        due: dict[float, list[Attempt]] = {}
+        pause = self._pause
+        for attempt in list(self._held.values()):
+            third = attempt.lease / PARTS
+            if attempt.renewed_at + third <= now:
+                if self._may_be_renewed(attempt, now):
+                    due.setdefault(attempt.lease, []).append(attempt)
+            else:
+                pause = min(pause, attempt.renewed_at + third - now)
+        for lease, attempts in due.items():
+            await self._renew(store, attempts, lease, now)
+        return max(_SHORTEST_PAUSE, pause)
+
+    def _may_be_renewed(self, attempt: Attempt, now: float) -> bool:
+        if attempt.renew_until is None or now < attempt.renew_until:
+            return True
+        if attempt not in self.overdue:
+            self.overdue.add(attempt)
+            logger.critical(
+                "job %s (%s) is past its timeout of %s and its lease, and does not end: it is renewed no more, and "
+                "another server will take it. What runs here:\n%s",
+                attempt.job.id,
+                attempt.handler.name,
+                attempt.timeout,
+                stacks(),
+            )
+        return False
+
+    async def _renew(self, store: Store, attempts: list[Attempt], lease: float, now: float) -> None:
+        claims = [(attempt.job.id, attempt.token) for attempt in attempts]
+        answers = await store.renew(claims, duration(lease, "lease"))
+        for attempt in attempts:
+            attempt.renewed_at = now
+        if told := _answers(attempts, answers):
+            self._told(told)
+
+
+def _answers(attempts: list[Attempt], answers: list[Renewed | None]) -> Answers | None:
+    pairs = list(zip(attempts, answers, strict=True))
+    # one that is settled meanwhile holds nothing any more, by its own doing
+    lost = [attempt for attempt, answer in pairs if answer is None and not attempt.settled]
+    cancelled = [attempt for attempt, answer in pairs if answer is not None and answer.cancel_requested]
+    return Answers(lost, cancelled) if lost or cancelled else None
+
+
+class RenewalThread:
+    """Renews from a thread with an event loop and a door to the store of its own."""
+
+    def __init__(self, renewals: Renewals, store: Store) -> None:
+        """Renew through `store`, which is opened and closed in the thread."""
+        self._renewals = renewals
+        self._store = store
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopped: asyncio.Event | None = None
+        self._thread = threading.Thread(target=self._work, name="windlass-renewals", daemon=True)
+        self._begun: asyncio.Future[None] | None = None
+        self._ending = False
+        self._ended = asyncio.Event()
+
+    async def start(self) -> None:
+        """Begin; raises what opening the store raised."""
+        loop = asyncio.get_running_loop()
+        self._begun = loop.create_future()
+        self._caller = loop
+        self._thread.start()
+        await self._begun
+
+    async def stop(self, within: float) -> None:
+        """End, and return when the thread has ended; also while it begins.
+
+        One that waits for a store which does not answer is left, after `within` seconds, to end by itself.
+        """
+        self._ending = True
+        if self._loop is not None and self._stopped is not None:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._stopped.set)
+        if self._thread.ident is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), within)
+                self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            asyncio.run(self._renew_for_ever())
+        finally:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                self._caller.call_soon_threadsafe(self._ended.set)
+
+    async def _renew_for_ever(self) -> None:
+        self._stopped = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        if self._ending:
+            return
+        try:
+            await self._store.open()
+        except Exception as error:  # noqa: BLE001 - it is raised by the start
+            self._tell(error)
+            return
+        self._tell(None)
+        try:
+            while not self._stopped.is_set():
+                pause = await self._round()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._stopped.wait(), pause)
+        finally:
+            await self._store.close()
+
+    async def _round(self) -> float:
+        try:
+            return await self._renewals.round(self._store)
+        except WindlassError as error:
+            logger.warning("leases could not be renewed, again in a second: %s", error)
+        except Exception:
+            logger.exception("leases could not be renewed, again in a second")
+        return 1.0
+
+    def _tell(self, error: Exception | None) -> None:
+        begun = self._begun
+        assert begun is not None  # noqa: S101 - for the type checker: start made it
+
+        def tell() -> None:
+            if not begun.done():
+                begun.set_result(None) if error is None else begun.set_exception(error)
+
+        with suppress(RuntimeError):
+            self._caller.call_soon_threadsafe(tell)
+
+
+def stacks() -> str:
+    """Return what every thread of this process is doing, the newest call first."""
+    with tempfile.TemporaryFile("w+") as file:
+        faulthandler.dump_traceback(file)
+        file.seek(0)
+        return file.read()

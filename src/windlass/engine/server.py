@@ -1,0 +1,156 @@
+"""The server: one process that works an app's queues and runs the services."""
+
+import asyncio
+import contextlib
+import logging
+import multiprocessing
+from typing import Self
+
+from windlass.core.errors import AlreadyRunning
+from windlass.engine.config import ServerConfig
+from windlass.engine.health import Health
+from windlass.engine.heart import new_server_id
+from windlass.engine.served import Served
+from windlass.engine.shift import Shift
+
+logger = logging.getLogger("windlass")
+
+
+class Server:
+    """Runs the jobs of an app, until it is stopped; it can be started again.
+
+    ```python
+    import windlass
+
+    app = windlass.App("memory://")
+
+
+    @app.job
+    async def greet(name: str) -> str:
+        return f"hello {name}"
+
+
+    async with app, windlass.Server(app):
+        handle = await greet.enqueue("world")
+        print(await handle.result(timeout=10))
+    ```
+    """
+
+    def __init__(self, app: Served, config: ServerConfig | None = None) -> None:
+        """Be ready to start; nothing is opened yet."""
+        self._app = app
+        self._given = ServerConfig() if config is None else config
+        self._config = self._given
+        self._id = ""
+        self._shift: Shift | None = None
+        self._turn = asyncio.Lock()
+        self._stopping = False
+        self._over = asyncio.Event()
+        self._error: Exception | None = None
+        self._last: asyncio.Task[None] | None = None
+
+    @property
+    def id(self) -> str:
+        """How the server is registered: its name and a UUID, which is new at every start."""
+        if not self._id:
+            self._id = new_server_id(self._app.name, clock=self._app.client.clock, rng=self._app.client.rng)
+        return self._id
+
+    @property
+    def running(self) -> bool:
+        """Whether the server works; also while it stops."""
+        return self._shift is not None
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the server was told to stop, since its last start."""
+        return self._stopping
+
+    def health(self) -> Health:
+        """Tell whether new work can be expected of the server, and why not."""
+        if self._shift is None:
+            return Health(ready=False, reasons=("the server does not run",))
+        return self._shift.health()
+
+    async def start(self) -> None:
+        """Begin to work; raises `AlreadyRunning`. When it raises anything, nothing was begun."""
+        async with self._turn:
+            if self._shift is not None:
+                message = f"server {self._id} runs already: stop it first"
+                raise AlreadyRunning(message)
+            _refuse_inside_an_import()
+            self._id = ""
+            self._stopping = False
+            self._error = None
+            self._over.clear()
+            self._config = self._app.server_config(self._given)
+            shift = Shift(self._app, self._config, self.id, failed=self._failed)
+            await shift.begin()
+            self._shift = shift
+
+    async def stop(self, *, grace: float | None = None) -> None:
+        """Claim no more, let running jobs finish, give back what cannot in `shutdown_timeout`, and leave.
+
+        It costs no job an attempt. `grace` is another time than the setting, in seconds. Harmless when it does not run.
+        When this is cancelled, the stop is done without any more grace.
+        """
+        self._stopping = True
+        async with self._turn:
+            shift = self._shift
+            if shift is None:
+                return
+            try:
+                await shift.end(self._config.shutdown_timeout.total_seconds() if grace is None else grace)
+            except asyncio.CancelledError:
+                await shift.end_now()
+                raise
+            finally:
+                self._shift = None
+                self._over.set()
+
+    async def crash(self) -> None:
+        """End as a process does that is killed: nothing is settled, given back or taken out. For tests."""
+        self._stopping = True
+        async with self._turn:
+            shift, self._shift = self._shift, None
+            if shift is not None:
+                await shift.crash()
+                self._over.set()
+
+    async def serve(self) -> None:
+        """Work until `stop` is called, or this is cancelled, which stops gracefully too."""
+        async with self:
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._over.wait()
+        if self._error is not None:
+            raise self._error
+
+    def run(self) -> None:
+        """Work until interrupted, from a program without an event loop; the app is closed at the end."""
+        asyncio.run(self._serve_and_close())
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def _serve_and_close(self) -> None:
+        try:
+            await self.serve()
+        finally:
+            await self._app.close()
+
+    def _failed(self, error: Exception) -> None:
+        if self._config.stop_on_error and self._error is None:
+            self._error = error
+            logger.error("the server stops, as stop_on_error says: %s", error)
+            self._last = asyncio.get_running_loop().create_task(self.stop())
+
+
+def _refuse_inside_an_import() -> None:
+    """Refuse to start while a child process imports the program that it belongs to: it would start without an end."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        message = "a child process imports this program, which starts a server: write if __name__ == '__main__': around"
+        raise AlreadyRunning(message)

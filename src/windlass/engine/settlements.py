@@ -1,0 +1,226 @@
+"""Settling: what ends while one settlement is on its way goes out with the next, and nothing waits for a timer."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from windlass.client.failure import failure_of
+from windlass.core.clock import Clock, Rng
+from windlass.core.errors import WindlassError
+from windlass.core.job import Failure, Job, Token
+from windlass.core.retention import Retention
+from windlass.core.settings import DEFAULT, Settings, Unset
+from windlass.core.states import State
+from windlass.core.store import Settled, Settlement, SettleResult, Store
+from windlass.core.verdict import (
+    Outcome,
+    Raised,
+    Returned,
+    ToCancelled,
+    ToDead,
+    ToReleased,
+    ToRetry,
+    ToSnoozed,
+    ToSucceeded,
+    Verdict,
+    verdict,
+)
+from windlass.engine.attempt import Attempt
+from windlass.engine.job_log import log_end
+from windlass.engine.job_log import logger as job_logger
+from windlass.engine.notes import Notes
+from windlass.engine.service import backoff
+
+logger = logging.getLogger("windlass")
+
+PLAIN: Final = Returned()
+"""A success without a result: nearly every end there is."""
+_SUCCEEDED: Final = ToSucceeded()
+_MOST: Final = 1_000
+"""Settlements in one call; more would hold up whoever shares its commit."""
+
+
+class Move(NamedTuple):
+    """A move that was committed, for the hooks."""
+
+    job: Job
+    old: State
+    new: State
+
+
+class Ending(NamedTuple):
+    """An attempt and how it is written."""
+
+    attempt: Attempt
+    settlement: Settlement
+
+
+class Settlements:
+    """Writes how attempts ended; holds on to what the store would not take, until it does."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Settings,
+        retention: Retention,
+        *,
+        notes: Notes,
+        clock: Clock,
+        rng: Rng,
+        committed: Callable[[list[Move]], None] | None,
+    ) -> None:
+        """Settle in `store` by the retry policies in `settings`; `retention` says which records stay.
+
+        `committed` is called with what was written; None when nobody wants to know.
+        """
+        self._store = store
+        self._settings = settings
+        self._retention = retention
+        self._notes = notes
+        self._clock = clock
+        self._rng = rng
+        self._committed = committed
+        self._talks = job_logger.isEnabledFor(logging.INFO)
+        self._keeps: dict[str, bool] = {}
+        self._waiting: list[Ending] = []
+        self._on_the_way = 0
+        self._writing: asyncio.Task[None] | None = None
+        self._settled = asyncio.Event()
+        self.failing_since: float | None = None
+        self.written: Callable[[], None] = lambda: None
+        """Called when some were written, and are held no more."""
+        self.held: dict[Token, Attempt] = {}
+        """Every claim of the server that is not settled yet, or whose code still runs."""
+
+    def __len__(self) -> int:
+        """How many are not written yet."""
+        return len(self._waiting) + self._on_the_way
+
+    def add(self, attempt: Attempt, outcome: Outcome) -> None:
+        """Write soon that `attempt` ended by `outcome`."""
+        attempt.settled = True
+        self._waiting.append(Ending(attempt, self._settlement(attempt, outcome)))
+        if self._writing is None:
+            self._writing = asyncio.get_running_loop().create_task(self._write())
+
+    async def drain(self) -> None:
+        """Return when all that was added is written."""
+        while self._writing is not None:
+            self._settled.clear()
+            await self._settled.wait()
+
+    def abandon(self) -> int:
+        """Write no more; return how many are left to their leases."""
+        if self._writing is not None:
+            self._writing.cancel()
+        left, self._waiting = len(self), []
+        return left
+
+    def _settlement(self, attempt: Attempt, outcome: Outcome) -> Settlement:
+        job = attempt.job
+        if outcome is PLAIN and attempt.next_jobs is None:
+            # nearly every settlement there is: nothing to decide
+            queue = job.queue
+            keep = self._keeps.get(queue)
+            if keep is None:
+                keep = self._keeps[queue] = self._retention.keeps(queue, State.SUCCEEDED)
+            if self._talks:
+                log_end(attempt, _SUCCEEDED, self._clock.monotonic())
+            return Settlement(job.id, attempt.token, _SUCCEEDED, keep)
+        decided = self._decide(attempt, outcome)
+        log_end(attempt, decided, self._clock.monotonic())
+        new = state_after(decided)
+        keep = not new.finished or self._retention.keeps(job.queue, new)
+        if not isinstance(decided, ToSucceeded) or attempt.next_jobs is None:
+            return Settlement(job.id, attempt.token, decided, keep)
+        return Settlement(job.id, attempt.token, decided, keep, attempt.next_jobs, attempt.kv_writes)
+
+    def _decide(self, attempt: Attempt, outcome: Outcome) -> Verdict:
+        job = attempt.job
+        own = attempt.handler.retry
+        rule = self._settings.of(job.queue).retry if isinstance(own, Unset) else own
+        draw = self._rng.random()
+        try:
+            return verdict(job, outcome, retry=rule, draw=draw)
+        except BaseException:
+            logger.exception("the retry policy of job %s (%s) failed; the default holds", job.id, attempt.handler.name)
+            return verdict(job, outcome, retry=DEFAULT.retry, draw=draw)
+
+    async def _write(self) -> None:
+        failures = 0
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
+                self._on_the_way = len(batch)
+                if self._notes.pending:
+                    # a note is refused once its claim is settled
+                    await self._notes.flush()
+                failures = 0 if await self._write_these(batch, failures) else failures + 1
+                self._on_the_way = 0
+                if failures:
+                    self._waiting = batch + self._waiting
+                    await self._clock.sleep(backoff(failures, self._rng))
+        finally:
+            self._on_the_way = 0
+            self._writing = None
+            self._settled.set()
+
+    async def _write_these(self, batch: list[Ending], failures: int) -> bool:
+        try:
+            results = await self._store.settle([ending.settlement for ending in batch])
+        except Exception:
+            self.failing_since = self.failing_since or self._clock.monotonic()
+            logger.exception("%d settlements could not be written (%d times in a row)", len(batch), failures + 1)
+            return False
+        self.failing_since = None
+        for ending, result in zip(batch, results, strict=True):
+            self.held.pop(ending.attempt.token, None)
+            if result is not Settled.DONE:
+                self._refused(ending, result)
+        if self._committed is not None:
+            self._committed([move_of(e) for e, r in zip(batch, results, strict=True) if r is Settled.DONE])
+        self.written()
+        return True
+
+    def _refused(self, ending: Ending, result: SettleResult) -> None:
+        attempt = ending.attempt
+        if isinstance(result, WindlassError):
+            # what was to commit with the success met a unique key: the success is not written either
+            attempt.next_jobs = attempt.kv_writes = None
+            self.held[attempt.token] = attempt
+            self.add(attempt, Raised(failure_of(result), result))
+        elif result is Settled.LOST:
+            attempt.tell("claim_lost")
+            logger.warning(
+                "job %s (%s) was taken back while it ran: its end by %s is not written, whoever has it now decides",
+                attempt.job.id,
+                attempt.handler.name,
+                type(ending.settlement.verdict).__name__.removeprefix("To").lower(),
+            )
+
+
+def state_after(decided: Verdict) -> State:
+    """Return where a job stands after a verdict."""
+    match decided:
+        case ToSucceeded():
+            return State.SUCCEEDED
+        case ToDead():
+            return State.DEAD
+        case ToCancelled():
+            return State.CANCELLED
+        case ToReleased():
+            return State.PENDING
+        case ToRetry(delay, _) | ToSnoozed(delay):
+            return State.SCHEDULED if delay else State.PENDING
+
+
+def move_of(ending: Ending) -> Move:
+    """Return the job as it is after its settlement, with where it came from and went."""
+    decided = ending.settlement.verdict
+    new = state_after(decided)
+    job = ending.attempt.job
+    failure: Failure | None = decided.failure if isinstance(decided, (ToDead, ToRetry)) else None
+    error = job.last_error if failure is None else failure.summary
+    result = decided.result if isinstance(decided, ToSucceeded) else None
+    return Move(job._replace(state=new, last_error=error, result=result, lease_expires_at=None), State.RUNNING, new)

@@ -1,0 +1,385 @@
+"""One run of a server, from its start to its stop: all parts, put together and taken apart."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+from windlass.core.errors import UnknownKind, WindlassError
+from windlass.core.ids import JobId
+from windlass.core.job import Job
+from windlass.core.settings import Unset
+from windlass.core.states import State
+from windlass.core.store import Rescued, ServerRecord
+from windlass.core.verdict import Outcome
+from windlass.engine.attempt import Attempt
+from windlass.engine.claim_plan import ClaimPlan, Line
+from windlass.engine.config import ServerConfig
+from windlass.engine.execution import Execution
+from windlass.engine.executors.processes import Processes
+from windlass.engine.executors.threads import Threads
+from windlass.engine.flags import FlagWatch
+from windlass.engine.halt import Halt
+from windlass.engine.health import Health, health
+from windlass.engine.heart import Heart, new_record
+from windlass.engine.hooks import Hooks
+from windlass.engine.notes import Notes
+from windlass.engine.office import Office
+from windlass.engine.ready import ReadyHandler
+from windlass.engine.renewal_service import RenewalService
+from windlass.engine.renewer import Answers, Renewals, RenewalThread
+from windlass.engine.served import Served
+from windlass.engine.service import Service
+from windlass.engine.services import upkeep
+from windlass.engine.settlements import Move, Settlements
+from windlass.engine.strangers import StrangerWatch
+from windlass.engine.within import ends_within
+from windlass.engine.worker import Worker
+from windlass.handlers.registered import RunsIn
+from windlass.system import TaskSpawn
+
+logger = logging.getLogger("windlass")
+
+LAST_MOMENT: Final = 0.4
+"""Seconds that code has to end after force was used."""
+CLAIMED_BY: Final = 0.5
+SETTLED_BY: Final = 0.7
+LEFT_BY: Final = 0.85
+"""Seconds after the grace at which the store is no longer waited for: for a claim, for settlements, for the leave."""
+
+
+class Shift:
+    """What a running server consists of; made at its start, in the event loop that it runs in."""
+
+    def __init__(self, app: Served, config: ServerConfig, server_id: str, failed: Callable[[Exception], None]) -> None:
+        """Put the parts together that need nothing opened."""
+        self._app = app
+        self._config = config
+        self._id = server_id
+        self._failed = failed
+        self._client = client = app.client
+        self._clock = client.clock
+        self._rng = client.rng
+        self._spawn = TaskSpawn()
+        self._loop = asyncio.get_running_loop()
+        self._parts = AsyncExitStack()
+        self._threads = Threads(config.threads)
+        self._processes = Processes(most=max(1, config.concurrency))
+        self._notes = Notes(client.store)
+        self._retention = config.retention(client.settings)
+        self._hooks = Hooks(app.state_change_hooks, app.dead_hooks, self._spawn)
+        self._settlements = Settlements(
+            client.store,
+            client.settings,
+            self._retention,
+            notes=self._notes,
+            clock=self._clock,
+            rng=self._rng,
+            committed=self._hooks.tell if self._hooks.wanted else None,
+        )
+        self._halt = Halt(self._settlements, self._clock)
+        self._execution = Execution(app, threads=self._threads, processes=self._processes, ended=self._ended)
+        self._idle = asyncio.Event()
+        self._stopping = False
+        self._registered = False
+        self._left = False
+        self._handlers: dict[str, ReadyHandler] = {}
+        self._consumers: dict[str, ReadyHandler] = {}
+        self._record = new_record(server_id, clock=self._clock)
+        self._services: list[Service] = []
+        self._over_at = 0.0
+        self._renewals: Renewals
+        self._worker: Worker
+
+    async def begin(self) -> None:
+        """Open all and begin to work; when it raises, all is closed again."""
+        try:
+            await self._begin()
+        except BaseException:
+            self._over_at = self._clock.monotonic()
+            await self._leave()
+            await self._take_out()
+            raise
+
+    async def end(self, grace: float) -> None:
+        """Stop gracefully: within `grace` seconds and one more."""
+        self._stopping = True
+        self._over_at = self._clock.monotonic() + grace
+        self._worker.end()
+        for attempt in list(self._worker.running):
+            attempt.tell("stop")
+        if not await self._all_ended(grace):
+            await self._end_by_force()
+        await self._worker.last_claim(self._left_until(CLAIMED_BY))
+        await self._settle_the_rest()
+        await self._leave()
+
+    async def end_now(self) -> None:
+        """Stop without any grace, also after an `end` that was cut short."""
+        await self.end(0)
+        await self._take_out()
+
+    async def crash(self) -> None:
+        """End as a process does that is killed: nothing is settled, released or taken out; for tests."""
+        self._stopping = True
+        self._over_at = self._clock.monotonic()
+        self._worker.abandon()
+        self._settlements.abandon()
+        running = list(self._worker.running)
+        for attempt in running:
+            attempt.settled = True
+            self._halt.force(attempt)
+        if forced := [each.task for each in running if each.task and each.handler.runs_in is not RunsIn.THREAD]:
+            await asyncio.wait(forced, timeout=LAST_MOMENT)
+        # the heart would take its leave: its loop ends with all others
+        self._services = [service for service in self._services if not isinstance(service, Heart)]
+        await self._leave()
+
+    def health(self) -> Health:
+        """Judge the server."""
+        since = self._settlements.failing_since
+        return health(
+            running=True,
+            stopping=self._stopping,
+            slots=self._config.concurrency,
+            stuck=list(self._halt.stuck),
+            overdue=[attempt for attempt in list(self._renewals.overdue) if attempt in self._worker.running],
+            failing_for=None if since is None else self._clock.monotonic() - since,
+        )
+
+    # beginning
+
+    async def _begin(self) -> None:
+        client = self._client
+        await client.open()
+        provided = await self._parts.enter_async_context(self._app.open_lifespan())
+        timeout = self._config.job_timeout
+        self._handlers = {k: ReadyHandler(r, provided, timeout=timeout) for k, r in self._app.handlers.items()}
+        self._consumers = {q: ReadyHandler(r, provided, timeout=timeout) for q, r in self._app.consumers.items()}
+        plan = self._plan()
+        self._worker = self._make_worker(plan)
+        await self._hold_claims(plan)
+        await self._start_services()
+        if self._config.concurrency:
+            self._worker.begin()
+
+    def _plan(self) -> ClaimPlan:
+        config = self._config
+        kinds: frozenset[str | None] = frozenset(self._handlers)
+        weights = config.queues or dict.fromkeys(sorted(self._app.queues), 1)
+        lines = [
+            Line(queue, weight, self._lease(queue), kinds | {None} if queue in self._consumers else kinds)
+            for queue, weight in weights.items()
+            if queue in self._consumers or kinds
+        ]
+        return ClaimPlan(lines, order=config.order, worker=self._id, draw=self._rng.random)
+
+    def _lease(self, queue: str) -> timedelta:
+        given = self._config.lease
+        return self._client.settings.of(queue).lease if isinstance(given, Unset) else given
+
+    def _make_worker(self, plan: ClaimPlan) -> Worker:
+        return Worker(
+            self._client.store,
+            plan,
+            self._find,
+            slots=self._config.concurrency,
+            office=Office(self._client, self._notes),
+            settlements=self._settlements,
+            start=lambda attempt: self._execution.start(attempt, self._loop),
+            late=self._halt.late,
+            clock=self._clock,
+            rng=self._rng,
+            poll_interval=self._config.poll_interval,
+            failed=self._failed,
+            claimed=self._hooks.tell if self._hooks.wanted else None,
+        )
+
+    def _find(self, job: Job) -> ReadyHandler:
+        handler = self._handlers.get(job.kind) if job.kind is not None else None
+        handler = handler or self._consumers.get(job.queue)
+        if handler is None:
+            raise UnknownKind(job.kind or "", self._handlers)
+        return handler
+
+    async def _hold_claims(self, plan: ClaimPlan) -> None:
+        store, clock = self._client.store, self._clock
+        shortest = min((lease.total_seconds() for lease in plan.leases.values()), default=30.0)
+        self._renewals = Renewals(self._settlements.held, clock, shortest=shortest, told=self._renewed)
+        if clock.goes_by_itself:
+            thread = RenewalThread(self._renewals, store.sibling())
+            self._parts.push_async_callback(lambda: thread.stop(self._left_until(LEFT_BY)))
+            await thread.start()
+        else:
+            self._services.append(RenewalService(self._renewals, store, clock=clock, rng=self._rng, spawn=self._spawn))
+
+    async def _start_services(self) -> None:
+        config, store, clock, rng, spawn = self._config, self._client.store, self._clock, self._rng, self._spawn
+        heart = Heart(store, self._describe, clock=clock, rng=rng, spawn=spawn, interval=config.heartbeat_interval)
+        # registered before its first claim: whoever finds a claim finds its holder
+        self._registered = True
+        await heart.tick()
+        self._services.append(heart)
+        self._services.append(
+            FlagWatch(
+                store,
+                self._settlements.held,
+                requested=self._halt.requested,
+                lost=self._halt.lost,
+                poll_interval=config.poll_interval,
+                clock=clock,
+                rng=rng,
+                spawn=spawn,
+            )
+        )
+        self._services.append(
+            StrangerWatch(
+                store,
+                self._worker.queues,
+                self._handlers,
+                dead_after=config.dead_after,
+                clock=clock,
+                rng=rng,
+                spawn=spawn,
+            )
+        )
+        if config.services:
+            kept = upkeep(
+                store,
+                self._retention,
+                clock=clock,
+                rng=rng,
+                spawn=spawn,
+                rescue_interval=config.rescue_interval,
+                prune_interval=config.prune_interval,
+                rescued=self._rescued if self._hooks.wanted else None,
+            )
+            await kept[0].tick()
+            self._services += kept
+        for service in self._services:
+            await service.start()
+
+    # while it runs
+
+    def _ended(self, attempt: Attempt, outcome: Outcome) -> None:
+        if self._left:
+            logger.warning("job %s (%s) has ended after its server", attempt.job.id, attempt.handler.name)
+            return
+        if attempt.settled and attempt not in self._halt.stuck:
+            self._tell_of_transaction(attempt)
+        self._worker.ended(attempt, outcome)
+        self._halt.ended(attempt)
+        if self._stopping and not self._worker.running:
+            self._idle.set()
+
+    def _tell_of_transaction(self, attempt: Attempt) -> None:
+        """Tell the hooks of a success that the handler's own transaction has written."""
+        if self._hooks.wanted:
+            job = attempt.job._replace(state=State.SUCCEEDED, lease_expires_at=None)
+            self._hooks.tell([Move(job, State.RUNNING, State.SUCCEEDED)])
+
+    def _renewed(self, answers: Answers) -> None:
+        """Take what renewal showed; called from its thread."""
+        for attempt in answers.lost:
+            self._loop.call_soon_threadsafe(self._halt.lost, attempt)
+        for attempt in answers.cancelled:
+            self._loop.call_soon_threadsafe(self._halt.requested, attempt)
+
+    def _rescued(self, rescued: list[Rescued]) -> None:
+        self._spawn(self._tell_of_rescue([one.id for one in rescued]), name="windlass rescue hooks")
+
+    async def _tell_of_rescue(self, ids: Sequence[JobId]) -> None:
+        jobs = [job for job in await self._client.store.get(ids) if job is not None]
+        self._hooks.tell([Move(job, State.RUNNING, job.state) for job in jobs])
+
+    def _describe(self) -> ServerRecord:
+        stuck = ", ".join(attempt.job.id for attempt in self._halt.stuck)
+        return replace(
+            self._record,
+            queues=tuple(self._worker.queues),
+            kinds=tuple(sorted(self._handlers)),
+            running=len(self._worker.running),
+            details={"stuck": stuck} if stuck else {},
+        )
+
+    # ending
+
+    def _left_until(self, after_grace: float) -> float:
+        """Return how many seconds are left until this long after the grace."""
+        return max(0.0, self._over_at + after_grace - self._clock.monotonic())
+
+    async def _all_ended(self, within: float) -> bool:
+        """Return whether all code has ended, waiting for it at most `within` seconds."""
+        if not self._worker.running:
+            return True
+        self._idle.clear()
+        timer = self._clock.call_later(within, self._idle.set)
+        try:
+            await self._idle.wait()
+        finally:
+            timer.cancel()
+        return not self._worker.running
+
+    async def _end_by_force(self) -> None:
+        for attempt in list(self._worker.running):
+            self._halt.force(attempt)
+        if await self._all_ended(LAST_MOMENT):
+            return
+        for attempt in [attempt for attempt in self._worker.running if not attempt.settled]:
+            logger.error(
+                "job %s (%s) does not end with its server: it is not given back, since it still runs; its lease "
+                "runs out by itself",
+                attempt.job.id,
+                attempt.handler.name,
+            )
+
+    async def _settle_the_rest(self) -> None:
+        written = self._loop.create_task(self._drain())
+        try:
+            await ends_within(written, self._left_until(SETTLED_BY), self._clock)
+        finally:
+            written.cancel()
+        if left := len(self._settlements):
+            logger.error("%d ends of jobs could not be written before the stop: their leases run out", left)
+            self._settlements.abandon()
+
+    async def _drain(self) -> None:
+        await self._settlements.drain()
+        await self._hooks.drain()
+
+    async def _leave(self) -> None:
+        self._left = True
+        self._halt.close()
+        await self._while_the_store_answers(self._stop_services())
+        if hasattr(self, "_worker"):
+            self._worker.close()
+        await self._processes.close()
+        self._threads.close()
+        try:
+            await self._parts.aclose()
+        finally:
+            await self._spawn.close()
+
+    async def _stop_services(self) -> None:
+        for service in reversed(self._services):
+            await service.stop()
+
+    async def _take_out(self) -> None:
+        """Leave no record of a server that never ran, or could not take its leave."""
+        if self._registered:
+            await self._while_the_store_answers(self._client.store.leave(self._id))
+
+    async def _while_the_store_answers(self, leaving: Coroutine[Any, Any, None]) -> None:
+        """Run the last words to the store, and do not wait for them when it does not listen."""
+        task = self._loop.create_task(leaving)
+        try:
+            await ends_within(task, self._left_until(LEFT_BY), self._clock)
+        finally:
+            task.cancel()
+            await asyncio.wait((task,))
+        error = WindlassError("the store does not answer") if task.cancelled() else task.exception()
+        if error is not None:
+            logger.warning("server %s stays listed until it is seen to be gone: %s", self._id, error)

@@ -1,0 +1,360 @@
+"""The worker: claims jobs for the free slots of a server and starts them."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Final
+
+from windlass.client.bell import Bell
+from windlass.client.claims import SOONEST
+from windlass.core.clock import Clock, Rng, Timer
+from windlass.core.errors import WindlassError
+from windlass.core.job import Claim, Job, Token
+from windlass.core.states import State
+from windlass.core.store import Store
+from windlass.core.topics import PAUSES, queue_topic
+from windlass.core.verdict import LEASE_EXPIRED, GivenBack, Outcome, Stopped
+from windlass.engine.attempt import Attempt
+from windlass.engine.claim_plan import ClaimPlan
+from windlass.engine.deadlines import Deadlines
+from windlass.engine.look_ahead import LookAhead
+from windlass.engine.office import Office
+from windlass.engine.outcomes import CANCELLED_ON_REQUEST
+from windlass.engine.ready import ReadyHandler
+from windlass.engine.service import backoff
+from windlass.engine.settlements import Move, Settlements
+from windlass.engine.within import ends_within
+
+logger = logging.getLogger("windlass")
+
+AHEAD_FOR: Final = 1.0
+"""Seconds after which a claim that was not started is given back."""
+LOOK_AT_AHEAD: Final = 0.25
+MOST_UNSETTLED: Final = 5_000
+"""Ends that may wait for the store before no more is claimed."""
+LONGEST_TURN: Final = 0.005
+"""Seconds of starting jobs at a stretch, before the event loop gets to do something else."""
+_LOOK_EVERY: Final = 16
+
+
+class Worker:
+    """Keeps the slots of one server busy.
+
+    `held` has every claim from its first moment until it is settled and its code has ended: what is renewed.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        plan: ClaimPlan,
+        find: Callable[[Job], ReadyHandler],
+        *,
+        slots: int,
+        office: Office,
+        settlements: Settlements,
+        start: Callable[[Attempt], None],
+        late: Callable[[Attempt], None],
+        clock: Clock,
+        rng: Rng,
+        poll_interval: timedelta,
+        failed: Callable[[Exception], None],
+        claimed: Callable[[list[Move]], None] | None = None,
+    ) -> None:
+        """Start attempts by `start`; `late` is told of one past its timeout, `failed` of an error of the store."""
+        self._store = store
+        self._plan = plan
+        self._find = find
+        self._slots = slots
+        self._office = office
+        self._settlements = settlements
+        self._start = start
+        self._clock = clock
+        self._rng = rng
+        self._poll_interval = poll_interval.total_seconds()
+        self._failed = failed
+        self._claimed = claimed
+        self._deadlines = Deadlines(clock, late)
+        self._bell = Bell(clock)
+        self._loop = asyncio.get_running_loop()
+        self.held: dict[Token, Attempt] = settlements.held
+        self.running: set[Attempt] = set()
+        self._ahead: deque[Attempt] = deque()
+        self._sole: Attempt | None = None
+        settlements.written = self._written
+        self._look_ahead = LookAhead()
+        self._low = 0
+        self._full = False
+        self._pumping = False
+        self._stopping = False
+        self._ahead_timer: Timer | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._checks: set[asyncio.Task[None]] = set()
+        self.finished = 0
+
+    @property
+    def queues(self) -> list[str]:
+        """Every queue that is worked."""
+        return self._plan.queues
+
+    def begin(self) -> None:
+        """Begin to claim."""
+        self._task = self._loop.create_task(self._claim_for_ever(), name="windlass worker")
+
+    def end(self) -> None:
+        """Claim no more and give back what was not started; what runs goes on."""
+        self._stopping = True
+        self._bell.ring()
+        self._release_ahead()
+        if self._sole is not None and self._sole not in self.running:
+            self._release(self._sole)
+        if self._ahead_timer is not None:
+            self._ahead_timer.cancel()
+
+    async def last_claim(self, within: float) -> None:
+        """Wait for the claim that is on its way, and give back what it brings; at most `within` seconds.
+
+        Without an answer by then, what it may still have taken is left to its lease.
+        """
+        if self._task is not None and not await ends_within(self._task, within, self._clock):
+            self._task.cancel()
+            await asyncio.wait((self._task,))
+
+    def abandon(self) -> None:
+        """Claim no more at once, and give nothing back."""
+        self._stopping = True
+        self._ahead.clear()
+        self.held.clear()
+        if self._ahead_timer is not None:
+            self._ahead_timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        self._deadlines.close()
+        for check in self._checks:
+            check.cancel()
+
+    def ended(self, attempt: Attempt, outcome: Outcome) -> None:
+        """Take the end of an attempt's code: its slot is free, and it is settled unless it was before."""
+        self.running.discard(attempt)
+        self.finished += 1
+        if attempt is self._sole:
+            self._sole = None
+        if attempt.timeout is not None:
+            self._deadlines.discard(attempt, attempt.timeout)
+        if attempt.settled:
+            self.held.pop(attempt.token, None)
+        else:
+            self._settlements.add(attempt, outcome)
+        if self._full and len(self._ahead) <= self._low:
+            self._full = False
+            self._bell.ring()
+        if self._ahead or self._sole is not None:
+            self._pump()
+
+    # claiming
+
+    async def _claim_for_ever(self) -> None:
+        topics = [queue_topic(queue) for queue in self._plan.queues]
+        stops = [self._store.listen(topics, self._bell.ring), self._store.listen((PAUSES,), self._paused)]
+        failures = 0
+        try:
+            while not self._stopping:
+                self._bell.clear()
+                try:
+                    wait = await self._claim_once()
+                    failures = 0
+                except Exception as error:
+                    failures += 1
+                    wait = backoff(failures, self._rng)
+                    trace = None if isinstance(error, WindlassError) else error
+                    text = "cannot claim (%d times in a row), again in %.1f s: %s"
+                    logger.warning(text, failures, wait, error, exc_info=trace)
+                    self._failed(error)
+                if wait is None or wait > 0:
+                    await self._bell.wait(wait)
+        finally:
+            for stop in stops:
+                stop()
+
+    async def _claim_once(self) -> float | None:
+        """Claim what there is room for; return how long to sleep, None until a slot is free."""
+        limit = self._room()
+        if limit <= 0:
+            self._full = True
+            # what waits for the store rings nobody when it is written
+            return self._poll_interval if len(self._settlements) > MOST_UNSETTLED else None
+        claimed = 0
+        for request in self._plan.requests(limit):
+            claims = await self._store.claim(request._replace(limit=limit - claimed))
+            claimed += len(claims)
+            self._take(claims)
+            if claimed >= limit or self._stopping or self._sole is not None:
+                break
+        if claimed:
+            # there may be more; a look without a job is the sign to sleep
+            return 0.0
+        return await self._idle_for()
+
+    def _room(self) -> int:
+        """Return how many jobs to claim: for every free slot, and ahead of them what is soon begun."""
+        if self._sole is not None or len(self._settlements) > MOST_UNSETTLED:
+            self._low = self._slots
+            return 0
+        ahead = self._look_ahead.most(self._clock.monotonic(), self.finished)
+        free = self._slots - len(self.running) - len(self._ahead)
+        self._low = ahead // 2
+        if free <= 0 and len(self._ahead) > self._low:
+            return 0
+        return free + ahead
+
+    async def _idle_for(self) -> float:
+        due = await self._store.next_due(self._plan.queues)
+        if due is None:
+            return self._poll_interval
+        return min(self._poll_interval, max(SOONEST, (due - self._clock.now()).total_seconds()))
+
+    def _take(self, claims: list[Claim]) -> None:
+        now = self._clock.monotonic()
+        leases: Mapping[str, timedelta] = self._plan.leases
+        for claim in claims:
+            job = claim.job
+            lease = leases[job.queue].total_seconds()
+            attempt = Attempt(claim, self._find(job), lease, now, self._office)
+            self.held[claim.token] = attempt
+            if self._stopping:
+                self._release(attempt)
+            elif job.cancel_requested:
+                self._settlements.add(attempt, Stopped(CANCELLED_ON_REQUEST))
+            elif may_be_poison(job):
+                self._take_alone(attempt)
+            else:
+                self._ahead.append(attempt)
+        if self._claimed is not None:
+            self._claimed([Move(claim.job, State.PENDING, State.RUNNING) for claim in claims])
+        self._pump()
+
+    def _take_alone(self, attempt: Attempt) -> None:
+        """Keep one job that may kill its process; a second one would come to its end with it, and never have begun."""
+        if self._sole is None:
+            self._sole = attempt
+        else:
+            self._release(attempt)
+
+    # starting
+
+    def _pump(self) -> None:
+        """Start what has a slot. A job that ends at once comes back here: it leaves that to the round under way."""
+        if self._pumping or self._stopping:
+            return
+        self._pumping = True
+        try:
+            self._start_some()
+        finally:
+            self._pumping = False
+        if self._ahead and self._ahead_timer is None:
+            self._ahead_timer = self._clock.call_later(LOOK_AT_AHEAD, self._look_at_ahead)
+
+    def _start_some(self) -> None:
+        running, ahead, slots = self.running, self._ahead, self._slots
+        until = self._loop.time() + LONGEST_TURN
+        started = 0
+        while not self._stopping:
+            if self._sole is not None:
+                self._start_alone(self._sole)
+                return
+            if not ahead or len(running) >= slots:
+                return
+            self._begin_unless_told(ahead.popleft())
+            started += 1
+            if started % _LOOK_EVERY == 0 and self._loop.time() > until:
+                self._loop.call_soon(self._pump)
+                return
+
+    def _start_alone(self, sole: Attempt) -> None:
+        """Start a job that may kill its process when nothing else could die with it.
+
+        That is: when no other claim is held. None is on its way; what has ended, or was given back, is held until that
+        is written, and then this is called again.
+        """
+        if sole in self.running:
+            return
+        self._release_ahead()
+        if sole.reason is None:
+            if len(self.held) == 1:
+                self._begin(sole)
+            return
+        self._sole = None
+        self._begin_unless_told(sole)
+        self._full = False
+        self._bell.ring()
+
+    def _written(self) -> None:
+        if self._sole is not None:
+            self._pump()
+
+    def _begin_unless_told(self, attempt: Attempt) -> None:
+        """Start an attempt, or settle one that was told to stop while it waited here."""
+        if attempt.reason is None:
+            self._begin(attempt)
+        elif attempt.reason == "cancel":
+            self._settlements.add(attempt, Stopped(CANCELLED_ON_REQUEST))
+        else:
+            self._release(attempt)
+
+    def _begin(self, attempt: Attempt) -> None:
+        now = self._clock.monotonic()
+        attempt.started_at = now
+        if attempt.timeout is not None:
+            self._deadlines.add(attempt, attempt.timeout, now)
+            attempt.renew_until = now + attempt.timeout.total_seconds() + attempt.lease
+        self.running.add(attempt)
+        self._start(attempt)
+
+    # giving back
+
+    def _look_at_ahead(self) -> None:
+        self._ahead_timer = None
+        oldest = self._clock.monotonic() - AHEAD_FOR
+        while self._ahead and self._ahead[0].claimed_at <= oldest:
+            self._release(self._ahead.popleft())
+        if self._ahead:
+            self._ahead_timer = self._clock.call_later(LOOK_AT_AHEAD, self._look_at_ahead)
+
+    def _paused(self) -> None:
+        """Look, on the event loop, whether a queue was paused of which claims wait here; called from any thread."""
+        self._loop.call_soon_threadsafe(self._begin_check)
+
+    def _begin_check(self) -> None:
+        if self._ahead:
+            check = self._loop.create_task(self._release_paused())
+            self._checks.add(check)
+            check.add_done_callback(self._checks.discard)
+
+    async def _release_paused(self) -> None:
+        try:
+            paused = set(await self._store.paused(sorted({attempt.job.queue for attempt in self._ahead})))
+        except WindlassError as error:
+            # they are given back within a second, or started
+            logger.warning("cannot look which queues are paused: %s", error)
+            return
+        kept = [attempt for attempt in self._ahead if attempt.job.queue not in paused]
+        for attempt in self._ahead:
+            if attempt.job.queue in paused:
+                self._release(attempt)
+        self._ahead = deque(kept)
+
+    def _release_ahead(self) -> None:
+        while self._ahead:
+            self._release(self._ahead.popleft())
+
+    def _release(self, attempt: Attempt) -> None:
+        self._settlements.add(attempt, GivenBack(started=False))
+
+
+def may_be_poison(job: Job) -> bool:
+    """Whether a job has one attempt left and took its process along the last time, for all that is known."""
+    return 1 < job.attempt == job.max_attempts and job.last_error == LEASE_EXPIRED.summary

@@ -1,0 +1,137 @@
+"""The parameters of a handler once their annotations were read: who gives each, and how JSON becomes their values."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from enum import Enum
+from inspect import Parameter
+from typing import Annotated, Any, Final, TypeAlias, get_args, get_origin
+
+import msgspec
+from msgspec.inspect import CustomType, type_info
+from msgspec.structs import asdict
+
+from windlass.codec import is_model
+from windlass.core.errors import InvalidValue
+from windlass.handlers.secret import Secret
+from windlass.handlers.signature import Signature
+from windlass.handlers.values import build, problem_and_path
+
+Provider: TypeAlias = Callable[[Any], type | None]
+"""Tells the type by which the server gives a parameter annotated like this; None when a caller gives it."""
+
+_CONSTANT: Final = (str, bytes, int, float, Enum, timedelta, type(None))
+"""Defaults that msgspec takes as they are, which costs less for each job."""
+
+
+class Shape:
+    """What is known of a handler's parameters once their annotations were read."""
+
+    def __init__(self, signature: Signature, provider: Provider) -> None:
+        """Read the annotations; raises `InvalidValue` for one that no job can have."""
+        annotations = {name: signature.annotation(name) for name in signature.parameters}
+        self.wants = wants_of(signature, annotations, provider)
+        taken = [each for each in signature.parameters.values() if each.name not in self.wants]
+        self.names = frozenset(each.name for each in taken)
+        self.secret_fields = tuple(each.name for each in taken if _is_secret(annotations[each.name]))
+        self.call = _call_type(signature.name, taken)
+        self.extra = None if signature.extra is None else signature.annotation(signature.extra.name)
+        fields = [_field(each, _checked(signature, each.name, annotations[each.name])) for each in taken]
+        strict = signature.extra is None
+        values = msgspec.defstruct(signature.name, fields, kw_only=True, forbid_unknown_fields=strict, gc=False)
+        self._read = _decoder(signature, values).decode
+        self._extras = msgspec.json.Decoder(dict[str, msgspec.Raw])
+        self._extra_value = None if strict else _decoder(signature, self.extra)
+
+    def read(self, payload: bytes) -> dict[str, Any]:
+        """Return the arguments in a payload; raises one of `BAD_VALUE`."""
+        arguments = asdict(self._read(payload))
+        if self._extra_value is not None:
+            for name, value in self._extras.decode(payload).items():
+                if name not in self.names:
+                    arguments[name] = self._read_extra(name, value, self._extra_value)
+        return arguments
+
+    def _read_extra(self, name: str, value: msgspec.Raw, decoder: msgspec.json.Decoder[Any]) -> Any:  # noqa: ANN401
+        if name in self.wants:
+            message = f"Object contains unknown field `{name}`"
+            raise msgspec.ValidationError(message)
+        try:
+            return decoder.decode(value)
+        except msgspec.ValidationError as error:
+            problem, path = problem_and_path(error)
+            message = f"{problem} - at `$.{name}{path.removeprefix('$')}`"
+            raise msgspec.ValidationError(message) from error.__cause__
+
+
+def wants_of(signature: Signature, annotations: Mapping[str, Any], provider: Provider) -> dict[str, type]:
+    """Return the parameters that no caller gives, with the types by which the server finds them."""
+    wants: dict[str, type] = {}
+    for name, annotation in annotations.items():
+        bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+        given_by = provider(bare)
+        if given_by is not None:
+            wants[name] = given_by
+        elif name in signature.marked:
+            wants[name] = _lifespan_type(signature, name, bare)
+    return wants
+
+
+def _lifespan_type(signature: Signature, name: str, annotation: Any) -> type:  # noqa: ANN401 - an annotation
+    if annotation is Any:
+        message = f"{signature.name}(): {name} = given() needs an annotation, by which a lifespan provides it"
+        raise InvalidValue(message)
+    wanted: type = annotation
+    return wanted
+
+
+def _is_secret(annotation: Any) -> bool:  # noqa: ANN401 - an annotation
+    marks = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
+    return any(mark is Secret or isinstance(mark, Secret) for mark in marks)
+
+
+def _call_type(name: str, taken: Sequence[Parameter]) -> Callable[..., object]:
+    """Return what binds a call as Python does, at a tenth of the cost; what is left out is not written."""
+    named = [_left_out(each) for each in taken if each.kind is Parameter.KEYWORD_ONLY]
+    placed = [_left_out(each) for each in taken if each.kind is not Parameter.KEYWORD_ONLY]
+    base = msgspec.defstruct(name, named, kw_only=True)
+    return msgspec.defstruct(name, placed, bases=(base,))
+
+
+def _left_out(parameter: Parameter) -> tuple[str, Any] | tuple[str, Any, Any]:
+    if parameter.default is Parameter.empty:
+        return parameter.name, Any
+    return parameter.name, Any, msgspec.UNSET
+
+
+def _field(parameter: Parameter, annotation: Any) -> tuple[str, Any] | tuple[str, Any, Any]:  # noqa: ANN401
+    if parameter.default is Parameter.empty:
+        return parameter.name, annotation
+    if isinstance(parameter.default, _CONSTANT):
+        return parameter.name, annotation, parameter.default
+    # the very object that the function has, whatever it is
+    return parameter.name, annotation, msgspec.field(default_factory=lambda: parameter.default)
+
+
+def _checked(signature: Signature, name: str, annotation: Any) -> Any:  # noqa: ANN401 - an annotation
+    if annotation is object:
+        return Any
+    try:
+        known = type_info(annotation)
+    except Exception as error:
+        message = f"{signature.name}(): {name} is annotated with what no job can have ({error})"
+        raise InvalidValue(message) from error
+    if isinstance(known, CustomType) and not is_model(known.cls):
+        message = (
+            f"{signature.name}(): {name} is a {known.cls.__qualname__}, which JSON cannot say: take plain values, a "
+            "dataclass or a model; if a lifespan provides it, annotate what that yields, or write = windlass.given()"
+        )
+        raise InvalidValue(message)
+    return annotation
+
+
+def _decoder(signature: Signature, wanted: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401 - a type of any form
+    try:
+        return msgspec.json.Decoder(wanted, dec_hook=build)
+    except TypeError as error:
+        message = f"{signature.name}() is annotated with what no job can have ({error})"
+        raise InvalidValue(message) from error
