@@ -11,7 +11,7 @@ from benchmarks.serving import serving
 from benchmarks.workload import QUEUE
 
 ROUNDS = ((1, 2), (2, 1))
-SHARE = 4
+SHARE = 8
 
 
 async def compare(trial: Trial, *, url: str) -> Outcome:

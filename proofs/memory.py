@@ -40,7 +40,9 @@ def prove(folder: Path, plan: Plan) -> Report:
     report.figure("peak of its memory", f"{peak / MEBIBYTE:.1f} MiB")
     report.never(f"bytes over {plan.most // MEBIBYTE} MiB", range(max(0, peak - plan.most)))
     rows = reader.jobs(place.database)
-    report.never("jobs that did not succeed at once", [r for r in rows.values() if (r.state, r.attempt) != ("succeeded", 1)])
+    report.never(
+        "jobs that did not succeed at once", [r for r in rows.values() if (r.state, r.attempt) != ("succeeded", 1)]
+    )
     check_file(report, place, list(read(place.ledger)), kills=0)
     report.never("servers that did not end well", [] if code == 0 else [code])
     report.needs("all jobs done", given=done and waiting == plan.jobs)

@@ -42,9 +42,7 @@ def prove(folder: Path, plan: Plan) -> Report:
     _figure_bystanders(report, entries)
     _check(report, places, plan)
     check_file(report, places, [entry for each in entries for entry in each], kills=sum(deaths))
-    report.never(
-        "servers that ended otherwise", [code for each in codes for code in each[:-1] if code != EXIT_CODE]
-    )
+    report.never("servers that ended otherwise", [code for each in codes for code in each[:-1] if code != EXIT_CODE])
     report.never("rounds whose last server did not end well", [each for each in codes if each[-1] != 0])
     report.needs(f"{plan.attempts} servers taken along in each round", given=set(deaths) == {plan.attempts})
     return report
@@ -76,7 +74,9 @@ def _figure_bystanders(report: Report, entries: list[list[Entry]]) -> None:
     cut_short = Counter(job for each in entries for job, _ in _bystanders(each))
     report.figure("attempts beside it that were cut short", cut_short.total())
     report.figure("jobs beside it that were cut short twice", sum(count == 2 for count in cut_short.values()))
-    report.never("jobs beside it that were cut short more often", [job for job, count in cut_short.items() if count > 2])
+    report.never(
+        "jobs beside it that were cut short more often", [job for job, count in cut_short.items() if count > 2]
+    )
     last = [_beside_the_last(each) for each in entries]
     report.never("attempts cut short by the last attempt of a poison", [job for each in last for job in each])
     report.needs("jobs beside the poison that were cut short", given=cut_short.total() > 0)

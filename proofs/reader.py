@@ -45,7 +45,9 @@ def unfinished(path: Path) -> int:
 def outcomes(path: Path) -> dict[tuple[str, int], str]:
     """Return how deliveries ended that were not a job's last, by job and number."""
     with reading(path) as connection:
-        rows = connection.execute("select id, d.delivery, outcome from windlass_delivery d join windlass_job using (seq)")
+        rows = connection.execute(
+            "select id, d.delivery, outcome from windlass_delivery d join windlass_job using (seq)"
+        )
         return {(row[0], row[1]): row[2] for row in rows}
 
 

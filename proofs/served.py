@@ -5,8 +5,10 @@ It is imported by a server and by the child processes of that server, which find
 
 import asyncio
 import os
+import sqlite3
 import time
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import windlass
@@ -130,3 +132,14 @@ def add_in_a_thread(ctx: Context, ledger: Ledger, seconds: float) -> None:
 @app.job(process=True)
 def add_in_a_process(ctx: Context, ledger: Ledger, seconds: float) -> None:
     _add(ctx, ledger, seconds, "process")
+
+
+@app.job
+def add_without_a_fence(ctx: Context, ledger: Ledger, seconds: float) -> None:
+    """As most handlers do: by a connection of its own, whatever becomes of the claim."""
+    begin(ctx, ledger, "unfenced")
+    time.sleep(seconds)
+    with closing(sqlite3.connect(DATABASE, timeout=30)) as connection, connection:
+        connection.execute(ADD_ONE)
+        connection.execute(NOTE_EFFECT, (ctx.job.id, ctx.delivery))
+    end(ctx, ledger)

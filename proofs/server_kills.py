@@ -152,7 +152,8 @@ def _check_attempts(report: Report, place: Place, entries: list[Entry], epoch: f
         [
             entry.job
             for entry in entries
-            if entry.event == "ended" and entry.delivery == rows[entry.job].delivery
+            if entry.event == "ended"
+            and entry.delivery == rows[entry.job].delivery
             and _micros(entry, epoch) > (rows[entry.job].finished_at or 0) + CLOCKS_DIFFER
         ],
     )

@@ -47,9 +47,7 @@ def enqueue(place: Place, jobs: Sequence[NewJob], *, max_attempts: int = 3) -> l
 
 def served_app(place: Place, process: str) -> App:
     """Import the app of the campaigns, once in a process."""
-    os.environ.update(
-        PROOF_DATABASE=str(place.database), PROOF_LEDGER=str(place.ledger), PROOF_PROCESS=process
-    )
+    os.environ.update(PROOF_DATABASE=str(place.database), PROOF_LEDGER=str(place.ledger), PROOF_PROCESS=process)
     # that jobs are taken back is what most campaigns are about
     logging.getLogger("windlass").setLevel(logging.ERROR)
     app: App = import_module("proofs.served").app

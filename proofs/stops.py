@@ -125,9 +125,7 @@ def _running_at(stops: list[Entry], entries: list[Entry]) -> list[int]:
     begun = [(entry.at, ends.get(key(entry), math.inf)) for entry in entries if entry.event == "begun"]
     moments = [0.0, *(stop.at for stop in stops)]
     # one that never ended belongs to the life that it began in
-    return [
-        sum(before < begin <= stop < end for begin, end in begun) for before, stop in pairwise(moments)
-    ]
+    return [sum(before < begin <= stop < end for begin, end in begun) for before, stop in pairwise(moments)]
 
 
 def _check_times(report: Report, what: str, entries: list[Entry]) -> None:

@@ -84,9 +84,7 @@ CONTESTANT = Contestant(
         "enqueue_many": blocking.enqueue_many(open_queue),
         "claim_deleted": blocking.claim_loop(open_queue, keep=False),
         "claim_kept": blocking.claim_loop(open_queue, keep=True),
-        "end_to_end": blocking.end_to_end(NAME, open_queue),
         "pickup": blocking.pickup(NAME, open_queue),
     },
     consume=blocking.polling_consumer(open_queue, POLL_PAUSE),
-    produce=blocking.bulk_producer(open_queue),
 )

@@ -1,7 +1,6 @@
 import asyncio
 import sqlite3
-import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
@@ -27,7 +26,7 @@ def with_a_pool(app: App) -> tuple[AsyncHandler[[], bool], list[Pool]]:
 
     @app.lifespan
     @asynccontextmanager
-    async def open_pool() -> AsyncIterator[Pool]:
+    async def open_pool() -> AsyncGenerator[Pool, None]:
         pool = Pool()
         opened.append(pool)
         yield pool
@@ -259,13 +258,13 @@ async def test_many_threads_at_once_have_all_run_when_their_enqueue_returns(app:
 
 async def test_a_batch_is_run_whole(app: App) -> None:
     @app.job
-    def where(number: int) -> bool:
-        return threading.current_thread() is not threading.main_thread()
+    def odd(number: int) -> bool:
+        return number % 2 == 1
 
     async with app:
-        handles = await app.enqueue_many(where.call(number) for number in range(5))
+        handles = await app.enqueue_many(odd.call(number) for number in range(5))
 
-        assert all([await handle.result(0) for handle in handles])
+        assert [await handle.result(0) for handle in handles] == [False, True, False, True, False]
 
 
 async def test_an_enqueue_that_met_a_unique_key_runs_nothing_again() -> None:

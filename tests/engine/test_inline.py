@@ -1,6 +1,6 @@
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -141,7 +141,7 @@ async def test_the_lifespan_is_opened_once_and_closed_at_the_close(app: App, inl
 
     @app.lifespan
     @asynccontextmanager
-    async def pool() -> AsyncIterator[Pool]:
+    async def pool() -> AsyncGenerator[Pool, None]:
         opened.append(Pool())
         yield opened[-1]
         opened[-1].closed = True
@@ -187,7 +187,7 @@ async def test_hooks_have_run_when_it_returns(app: App, inline: Inline) -> None:
     told: list[tuple[str, State]] = []
 
     @app.on_state_change
-    async def moved(job: Job, old: State, new: State) -> None:
+    async def moved(job: Job, _old: State, new: State) -> None:
         await asyncio.sleep(0)
         told.append((job.kind or "", new))
 

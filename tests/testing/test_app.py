@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -194,7 +194,7 @@ async def test_the_lifespan_is_opened_once_for_the_block(app: App) -> None:
 
     @app.lifespan
     @asynccontextmanager
-    async def pool() -> AsyncIterator[Pool]:
+    async def pool() -> AsyncGenerator[Pool, None]:
         opened.append(Pool())
         yield opened[-1]
         opened[-1].closed = True
@@ -294,7 +294,7 @@ def test_the_blocking_form_closes_lifespans_too(app: App) -> None:
 
     @app.lifespan
     @asynccontextmanager
-    async def pool() -> AsyncIterator[Pool]:
+    async def pool() -> AsyncGenerator[Pool, None]:
         opened.append(Pool())
         yield opened[-1]
         opened[-1].closed = True

@@ -134,3 +134,38 @@ def test_a_timer_of_a_closed_loop_is_let_go() -> None:
     clock.advance(1)
 
     assert clock.waiting == 0
+
+
+async def test_time_that_passes_lets_what_wakes_come_to_its_next_wait() -> None:
+    clock = FakeClock()
+    woken: list[float] = []
+
+    async def beat() -> None:
+        while True:
+            await clock.sleep(10)
+            await asyncio.sleep(0)
+            woken.append(clock.monotonic())
+
+    beating = asyncio.create_task(beat())
+
+    await clock.let_pass(35)
+
+    assert woken == [10, 20, 30]
+    assert clock.monotonic() == 35
+    beating.cancel()
+
+
+async def test_after_each_step_somebody_may_be_asked() -> None:
+    clock = FakeClock()
+    asked: list[float] = []
+
+    async def ask() -> None:
+        await asyncio.sleep(0)
+        asked.append(clock.monotonic())
+
+    sleeping = [asyncio.create_task(clock.sleep(seconds)) for seconds in (1, 2)]
+
+    await clock.let_pass(3, after_each=ask)
+
+    assert asked == [0, 1, 2, 3]
+    assert all(task.done() for task in sleeping)

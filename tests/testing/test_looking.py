@@ -26,7 +26,7 @@ async def send(user_id: int, *, locale: str = "en") -> None:
 
 
 @app.job
-async def deliver(to: Address, at: datetime, ctx: Context) -> None:
+async def deliver(ctx: Context, to: Address, at: datetime) -> None:
     pass
 
 

@@ -143,7 +143,7 @@ class App:
         self.tenant_scope = tenant_scope
         self.eager = eager
         self._default_queue = check_name(queue, "queue")
-        self._given = ClientSettings(
+        self._given: ClientSettings = ClientSettings(
             url=url,
             max_attempts=max_attempts,
             lease=lease,
@@ -438,11 +438,15 @@ class App:
         done = await client.enqueue_many([call.new_job() for call in calls], connection=connection)
         # inside of the caller's own transaction the jobs are not there yet
         if self.eager and connection is None and any(each.created for each in done):
-            if self._in_place is None:
-                # loaded when it is asked for: a program that only enqueues needs nothing of what runs jobs
-                self._in_place = import_module("windlass.app.eager").Eager(self)
-            await self._in_place.run(client, done)
+            await self._eager().run(client, done)
         return done
+
+    def _eager(self) -> "Eager":
+        if self._in_place is None:
+            # loaded when it is asked for: a program that only enqueues needs nothing of what runs jobs
+            made: Eager = import_module("windlass.app.eager").Eager(self)
+            self._in_place = made
+        return self._in_place
 
     def _register(self, function: Callable[..., Any], options: JobOptions) -> Handler[..., Any]:
         where = runs_in(function, process=options.process)

@@ -24,6 +24,8 @@ class Eager:
     async def run(self, client: Client, enqueued: Sequence[Enqueued]) -> None:
         """Run what was enqueued through `client`, and what it leads to; retries and delays take no time."""
         if client not in self._inlines:
+            # what belongs to an event loop that has ended is closed
+            self._inlines = {each: pair for each, pair in self._inlines.items() if not pair[0].is_closed()}
             inline = Inline(Observed(self._app, client), self._running)
             self._inlines[client] = asyncio.get_running_loop(), inline
         _, inline = self._inlines[client]

@@ -15,7 +15,7 @@ def keep(job: JobId, error: BaseException) -> None:
     _kept.pop(job, None)
     _kept[job] = error
     while len(_kept) > MOST:
-        del _kept[next(iter(_kept))]
+        _kept.pop(next(iter(_kept)), None)
 
 
 def forget(job: JobId) -> None:

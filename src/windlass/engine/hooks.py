@@ -15,7 +15,7 @@ logger = logging.getLogger("windlass")
 
 
 class Hooks:
-    """Calls the hooks of an app, one move after the other, in the order of their commits; one that raises is logged and changes nothing."""
+    """Calls the hooks of an app, move by move in the order of the commits; one that raises changes nothing."""
 
     def __init__(self, on_state_change: Sequence[OnStateChange], on_dead: Sequence[OnDead], spawn: Spawn) -> None:
         """Call `on_state_change` for every move and `on_dead` for those to the state dead."""

@@ -1,11 +1,10 @@
 """Running jobs in place: for an app's eager mode and for users' tests. No server, no slots, one job after the other."""
 
 import asyncio
-import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from concurrent.futures import Future
-from dataclasses import replace
-from typing import Any, Final
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Any, Final, TypeVar
 
 from windlass.core.errors import WindlassError
 from windlass.core.filters import JobFilter
@@ -26,8 +25,9 @@ from windlass.engine.office import Office
 from windlass.engine.outcomes import CANCELLED_ON_REQUEST
 from windlass.engine.ready import ReadyHandler
 from windlass.engine.settlements import Settlements
-from windlass.handlers.registered import Registered, RunsIn
 from windlass.system import TaskSpawn
+
+T = TypeVar("T")
 
 MOST: Final = 10_000
 """Attempts in one go, beside those of the jobs that waited before: a job that enqueues itself for ever is somebody's
@@ -91,7 +91,7 @@ class Inline:
         await self.app.client.open()
         async with self._opening:
             if self._lifespan is None:
-                lifespan = Held(self.app.open_lifespan())
+                lifespan = Held(_closed_in_any_case(self.app.open_lifespan()))
                 self._provided = await lifespan.open()
                 self._lifespan = lifespan
             return self._provided
@@ -103,8 +103,8 @@ class Inline:
 
     async def _drain(self, most: int) -> int:
         provided = await self._open()
-        handlers = {k: ReadyHandler(_here(r), provided, timeout=None) for k, r in self.app.handlers.items()}
-        consumers = {q: ReadyHandler(_here(r), provided, timeout=None) for q, r in self.app.consumers.items()}
+        handlers = {k: ReadyHandler(r, provided, timeout=None) for k, r in self.app.handlers.items()}
+        consumers = {q: ReadyHandler(r, provided, timeout=None) for q, r in self.app.consumers.items()}
         return await _Round(self.app, handlers, consumers, self._running).run(most)
 
     async def _bring_forward(self) -> bool:
@@ -213,10 +213,9 @@ class _Round:
         self._done.set()
 
 
-def _here(registered: Registered) -> Registered:
-    """Return a handler that runs in this process, wherever it runs otherwise."""
-    if registered.runs_in is not RunsIn.PROCESS:
-        return registered
-    function = registered.function
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
-    return replace(registered, runs_in=RunsIn.LOOP if is_async else RunsIn.THREAD)
+@asynccontextmanager
+async def _closed_in_any_case(lifespan: AbstractAsyncContextManager[T]) -> AsyncGenerator[T, None]:
+    """Open `lifespan`, and close it also when nobody did before the event loop ends, which cancels all there is."""
+    async with lifespan as provided:
+        with suppress(asyncio.CancelledError):
+            yield provided

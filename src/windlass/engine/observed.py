@@ -1,9 +1,11 @@
 """An app with an eye on its attempts: for jobs that run in place, and for tests."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from windlass.client.client import Client
 from windlass.core.failpoint import reach
@@ -15,7 +17,10 @@ from windlass.engine.attempt import Attempt
 from windlass.engine.config import ServerConfig
 from windlass.engine.context import Context, running
 from windlass.engine.served import Middleware, Next, OnDead, OnStateChange, Served, TenantScope
-from windlass.handlers.registered import Registered
+from windlass.handlers.registered import Registered, RunsIn
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 AFTER_CLAIM: Final = "attempt.after_claim"
 BEFORE_HANDLER: Final = "attempt.before_handler"
@@ -28,7 +33,10 @@ class Abandoned(BaseException):
 
 
 class Observed:
-    """The app, as a server sees it; what its attempts are ended by is kept, and they reach the points above."""
+    """The app, as a server sees it; what its attempts are ended by is kept, and they reach the points above.
+
+    All of its handlers run in this process: a child process would not know of the store that a test has put it on.
+    """
 
     def __init__(self, app: Served, client: Client | None = None) -> None:
         """Stand for `app`; a `client` is used in place of the app's own."""
@@ -60,12 +68,12 @@ class Observed:
     @property
     def handlers(self) -> Mapping[str, Registered]:
         """The handlers by kind, each under its aliases too."""
-        return self._app.handlers
+        return {kind: here(registered) for kind, registered in self._app.handlers.items()}
 
     @property
     def consumers(self) -> Mapping[str, Registered]:
         """The consumers by queue."""
-        return self._app.consumers
+        return {queue: here(registered) for queue, registered in self._app.consumers.items()}
 
     @property
     def queues(self) -> Collection[str]:
@@ -137,9 +145,22 @@ class Observed:
         except Abandoned:
             self._gone.add(job.id)
 
-    def _unless_gone(self, hook: Any) -> Any:  # noqa: ANN401 - of either kind
+    def _unless_gone(self, hook: Callable[Concatenate[Job, P], R]) -> Callable[Concatenate[Job, P], R | None]:
         """Return a hook that a process which is gone does not call."""
-        return lambda job, *states: None if job.id in self._gone else hook(job, *states)
+
+        def call(job: Job, /, *args: P.args, **kwargs: P.kwargs) -> R | None:
+            return None if job.id in self._gone else hook(job, *args, **kwargs)
+
+        return call
+
+
+def here(registered: Registered) -> Registered:
+    """Return a handler that runs in this process, wherever it runs otherwise."""
+    if registered.runs_in is not RunsIn.PROCESS:
+        return registered
+    function = registered.function
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+    return replace(registered, runs_in=RunsIn.LOOP if is_async else RunsIn.THREAD)
 
 
 def _reach(point: str) -> None:

@@ -35,6 +35,9 @@ class BadModel(ValueError):
 
 def build(wanted: type, value: Any) -> Any:  # noqa: ANN401 - the JSON edge
     """Return a value of a class that msgspec does not know, made from what JSON said."""
+    if wanted is object:
+        # whatever it is, it is one
+        return value
     if not is_model(wanted):
         message = f"{wanted.__qualname__} cannot be made from JSON: use a dataclass, a msgspec.Struct or plain values"
         raise TypeError(message)

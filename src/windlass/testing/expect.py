@@ -173,11 +173,10 @@ def _raw(job: Job) -> dict[str, Any]:
     if job.kind is None:
         value = _json(job.payload) if job.codec == JSON.name else msgspec.UNSET
         return {"payload": job.payload if value is msgspec.UNSET else value}
-    arguments = _json(job.payload or b"{}")
-    if not isinstance(arguments, dict):
+    try:
+        return msgspec.json.decode(job.payload or b"{}", type=dict[str, Any])
+    except msgspec.DecodeError:
         return {"payload": job.payload}
-    named: dict[str, Any] = arguments
-    return named
 
 
 def _json(data: bytes) -> Any:  # noqa: ANN401 - the JSON edge

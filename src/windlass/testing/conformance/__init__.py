@@ -47,6 +47,11 @@ PARTS: Final = (
     "serving",
     "slots",
     "attempts",
+    "contexts",
+    "limits",
+    "stopping",
+    "tenants",
+    "failing",
 )
 FIXTURES: Final = (
     *("clock", "store", "transactional", "open_client", "client", "open_app", "app", "woken", "counts_add_up"),

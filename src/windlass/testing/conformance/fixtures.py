@@ -111,7 +111,8 @@ async def open_app(new_store: Callable[[], Store], clock: FakeClock) -> AsyncIte
     async with AsyncExitStack() as stack:
 
         def opened(**settings: Any) -> App:  # noqa: ANN401 - whatever an app takes
-            made = App(**{"url": new_store(), "clock": clock, "rng": rng, **settings})
+            all_of_them: dict[str, Any] = {"url": new_store(), "clock": clock, "rng": rng, **settings}
+            made = App(**all_of_them)
             stack.push_async_callback(made.close)
             return made
 

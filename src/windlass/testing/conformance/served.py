@@ -67,11 +67,9 @@ async def quiet(app: App) -> None:
 
 async def goes_by(app: App, clock: FakeClock, seconds: float, *, step: float = 1.0) -> None:
     """Let time go by, and whoever is woken do what it does, step by step."""
-    passed = 0.0
-    while passed < seconds:
+    for _ in range(round(seconds / step)):
         await quiet(app)
         clock.advance(step)
-        passed += step
     await quiet(app)
 
 

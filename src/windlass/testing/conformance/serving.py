@@ -19,7 +19,7 @@ from windlass.engine.server import Server
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenApp, soon
 from windlass.testing.conformance.given import HOUR, MINUTE, a_job, claim_one, found
-from windlass.testing.conformance.served import FailingStore, ended, goes_by, quiet, serving, stands, until
+from windlass.testing.conformance.served import FailingStore, ended, goes_by, quiet, serving, stands
 
 
 class Pool:
@@ -127,7 +127,9 @@ async def test_a_job_is_held_for_thirty_seconds_unless_somebody_says_otherwise(a
 
     async def look(ctx: Context) -> None:
         job = ctx.job
-        held.append(None if job.lease_expires_at is None or job.claimed_at is None else job.lease_expires_at - job.claimed_at)
+        held.append(
+            None if job.lease_expires_at is None or job.claimed_at is None else job.lease_expires_at - job.claimed_at
+        )
 
     for each in (app, other):
         handle = await each.job(look).enqueue()
@@ -163,8 +165,8 @@ async def test_an_idle_server_is_woken_by_a_new_job(app: App, client: Client) ->
     async with serving(app):
         for number in range(3):
             await quiet(app)
-            await client.enqueue("default", {"number": number}, kind="work")
-            await until(lambda: len(seen) == number + 1)
+            done = await client.enqueue("default", {"number": number}, kind="work")
+            await ended(work.handle(done.id))
 
     assert seen == [0, 1, 2]
 
@@ -196,7 +198,12 @@ async def test_a_server_is_new_at_every_start_and_takes_itself_out_at_its_stop(a
         await server.start()
         [record] = await store.servers()
         ids.append(server.id)
-        assert (record.id, record.name, record.queues, record.kinds) == (server.id, "windlass", ("default", "email"), ("work",))
+        assert (record.id, record.name, record.queues, record.kinds) == (
+            server.id,
+            "windlass",
+            ("default", "email"),
+            ("work",),
+        )
         await server.stop()
         assert await store.servers() == []
 

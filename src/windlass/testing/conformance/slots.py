@@ -219,6 +219,26 @@ async def test_a_job_that_may_kill_its_process_runs_alone(app: App, client: Clie
         await ended(last)
 
 
+async def test_of_jobs_that_may_kill_their_process_no_two_are_held_at_once(
+    app: App, client: Client, clock: FakeClock
+) -> None:
+    """B55: each has one attempt left, which the claim has charged: the end of one would be the end of both."""
+    gate = Gate(app)
+    suspects = [await gate.wait.enqueue(f"suspect {number}") for number in range(3)]
+    assert len(await client.claim_many("default", lease=1, limit=3)) == 3
+    clock.advance(SECOND)
+    assert await client.rescue() == 3
+
+    async with serving(app, concurrency=10):
+        await until(lambda: len(gate.begun) == 1)
+        await quiet(app)
+        held = [(job.state, job.attempt) for job in [await suspect.job() for suspect in suspects]]
+
+        gate.open.set()
+        assert sorted(held) == [(State.PENDING, 1), (State.PENDING, 1), (State.RUNNING, 2)]
+        assert [(await ended(suspect)).attempt for suspect in suspects] == [2, 2, 2]
+
+
 async def test_a_job_that_an_operator_retries_runs_beside_others(app: App, client: Client, clock: FakeClock) -> None:
     """B09."""
     gate = Gate(app)
