@@ -21,7 +21,7 @@ class Role(StrEnum):
 class Trial(msgspec.Struct, frozen=True):
     """One measurement's surroundings and size.
 
-    The folder at `path` is its own; `seconds` bounds the timed part of an enqueue measurement, and three times as much
+    The folder at `path` is its own; `seconds` bounds the timed part of an enqueue measurement, and twice as much
     that of a drain: who is slower is cut short, and its rate is that of the jobs done until then.
     """
 
@@ -39,7 +39,7 @@ class Trial(msgspec.Struct, frozen=True):
     @property
     def drain_seconds(self) -> float:
         """How long the timed part of a drain may take."""
-        return 3 * self.seconds
+        return 2 * self.seconds
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -4,10 +4,11 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -22,6 +23,7 @@ from windlass.core.states import State
 from windlass.core.store import RescueRequest, Store
 from windlass.engine import halt
 from windlass.engine.context import Context
+from windlass.testing.conformance.served import stands, until
 
 ON_TIME = 2.0
 """Seconds within which a neighbour is done, on a machine that does other things too."""
@@ -63,11 +65,13 @@ async def test_whatever_is_raised_is_one_failed_attempt_with_a_text(app: windlas
 
     @app.job
     async def here() -> None:
-        raise hostile.RAISED[name]()
+        error = hostile.RAISED[name]()
+        raise error
 
     @app.job
     def thread() -> None:
-        raise hostile.RAISED[name]()
+        error = hostile.RAISED[name]()
+        raise error
 
     async with app, serving(app) as server:
         handles = [await here.enqueue(), await thread.enqueue()]
@@ -85,14 +89,13 @@ async def test_whatever_is_raised_is_one_failed_attempt_with_a_text(app: windlas
 async def test_a_job_may_be_put_off_until_the_end_of_time(app: windlass.App, name: str) -> None:
     @app.job
     async def work() -> None:
-        raise hostile.PUT_OFF[name]()
+        error = hostile.PUT_OFF[name]()
+        raise error
 
     async with app, serving(app):
         handle = await work.enqueue()
         await neighbour_is_on_time(app)
-        async with asyncio.timeout(10):
-            while (await handle.job()).state is not State.SCHEDULED:
-                await asyncio.sleep(0.001)
+        await stands(handle, State.SCHEDULED)
 
 
 @pytest.mark.parametrize("name", hostile.RETURNED)
@@ -121,32 +124,30 @@ async def test_what_json_has_no_word_for_is_null(app: windlass.App) -> None:
         assert await (await work.enqueue()).result(timeout=10) == [None, None]
 
 
-@pytest.mark.parametrize(
-    "function, said",
-    [
-        (hostile._leave, "ChildDied: the child process ended with exit code 7"),
-        (hostile._crash, "ChildDied: the child process ended by SIGSEGV"),
-        (hostile._abort, "ChildDied: the child process ended by SIGABRT"),
-        (hostile._exit, "SystemExit: 3"),
-    ],
-)
-async def test_a_child_process_that_dies_is_one_failed_attempt(app: windlass.App, function: Any, said: str) -> None:  # noqa: ANN401
+async def test_a_child_process_that_dies_is_one_failed_attempt(app: windlass.App) -> None:
     """B55, F06."""
-    dies = app.job(process=True)(function)
-    lives = app.job(process=True)(hostile._pid)
-    async with app, serving(app, concurrency=2):
-        handle = await dies.enqueue()
+    ends: dict[Callable[[], None], str] = {
+        hostile.leave: "ChildDied: the child process ended with exit code 7",
+        hostile.crash: "ChildDied: the child process ended by SIGSEGV",
+        hostile.abort: "ChildDied: the child process ended by SIGABRT",
+        hostile.exit_politely: "SystemExit: 3",
+    }
+    handlers = [app.job(process=True)(function) for function in ends]
+    lives = app.job(process=True)(hostile.pid)
+    async with app, serving(app, concurrency=5):
+        handles = [await handler.enqueue() for handler in handlers]
         await neighbour_is_on_time(app)
-        job = await ended(handle)
+        jobs = [await ended(handle) for handle in handles]
         assert await (await lives.enqueue()).result(timeout=20) != os.getpid()
 
-    assert (job.state, job.attempt, job.last_error) == (State.DEAD, 1, said)
+    assert [(job.state, job.attempt) for job in jobs] == [(State.DEAD, 1)] * 4
+    assert [job.last_error for job in jobs] == list(ends.values())
 
 
 async def test_a_child_process_that_spins_is_killed_by_its_timeout(app: windlass.App) -> None:
     """F41."""
-    spin = app.job(process=True, timeout=0.5)(hostile._spin)
-    lives = app.job(process=True)(hostile._pid)
+    spin = app.job(process=True, timeout=0.5)(hostile.spin)
+    lives = app.job(process=True)(hostile.pid)
     async with app, serving(app, concurrency=1) as server:
         job = await ended(await spin.enqueue())
         assert (job.state, job.last_error) == (State.DEAD, f"Timeout: {_timed_out('0:00:00.500000')}")
@@ -158,13 +159,11 @@ async def test_a_cancelled_child_process_is_told_and_then_made_to_end(
     app: windlass.App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(halt, "PATIENCE", 0.3)
-    heed = app.job(process=True)(hostile._heed)
-    deaf = app.job(process=True)(hostile._deaf)
+    heed = app.job(process=True)(hostile.heed)
+    deaf = app.job(process=True)(hostile.deaf)
     async with app, serving(app):
         listening, ignoring = await heed.enqueue(), await deaf.enqueue()
-        async with asyncio.timeout(20):
-            while (await listening.job()).progress is None:
-                await asyncio.sleep(0.005)
+        await stands(listening, State.RUNNING, progress=windlass.Progress(1))
         await listening.cancel()
         await ignoring.cancel()
         assert await listening.result(timeout=20) == "cancel"
@@ -174,14 +173,12 @@ async def test_a_cancelled_child_process_is_told_and_then_made_to_end(
 async def test_a_child_process_that_does_not_end_with_its_server_is_killed_and_its_job_given_back(
     app: windlass.App,
 ) -> None:
-    spin = app.job(process=True, max_attempts=1)(hostile._spin)
+    spin = app.job(process=True, max_attempts=1)(hostile.spin)
     async with app:
         server = serving(app)
         await server.start()
         handle = await spin.enqueue()
-        async with asyncio.timeout(20):
-            while (await handle.job()).state is not State.RUNNING:
-                await asyncio.sleep(0.005)
+        await stands(handle, State.RUNNING)
         begun = time.monotonic()
         await server.stop(grace=0.1)
         job = await handle.job()
@@ -263,9 +260,7 @@ async def test_a_thread_that_never_ends_is_settled_and_keeps_its_slot_and_is_sho
         assert handle.id in "".join(server.health().reasons)
         await neighbour_is_on_time(app)
         enough = True
-        async with asyncio.timeout(10):
-            while not server.health().ready:
-                await asyncio.sleep(0.001)
+        await until(lambda: server.health().ready)
 
 
 async def test_a_coroutine_that_swallows_every_cancellation_is_settled_and_keeps_its_slot(app: windlass.App) -> None:
@@ -291,23 +286,21 @@ async def test_a_coroutine_that_blocks_past_its_timeout_and_a_lease_is_renewed_n
 ) -> None:
     """F40, I20: the stack is logged, and another server takes the job."""
 
-    @app.job(timeout=0.1)
+    known = windlass.JobId(str(uuid4()))
+
+    @app.job(timeout=0.1, max_attempts=1)
     async def work() -> None:
-        await asyncio.sleep(0)
         time.sleep(1.2)  # noqa: ASYNC251 - what the test is about
 
     async with app, serving(app, services=False):
-        handle = await work.enqueue()
-        async with asyncio.timeout(10):
-            while (await handle.job()).state is not State.RUNNING:
-                await asyncio.sleep(0)
-        onlooker = Onlooker(app.client.store.sibling(), handle.id)
+        onlooker = Onlooker(app.client.store.sibling(), known)
         onlooker.start()
-        async with asyncio.timeout(10):
-            while onlooker.rescued == 0:
-                await asyncio.sleep(0.01)
+        handle = await work.options(id=known).enqueue()
+        job = await ended(handle)
         onlooker.stop()
 
+    assert (job.state, onlooker.rescued) == (State.DEAD, 1)
+    assert "the lease expired" in (job.last_error or "")
     assert "is past its timeout of 0:00:00.100000 and its lease" in caplog.text
     assert "in work" in caplog.text
 

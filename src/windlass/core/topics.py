@@ -55,9 +55,9 @@ class Hub:
         for ring in rings:
             ring()
 
-    def ring_all(self) -> None:
-        """Tell everybody: something changed, and it is not known what."""
-        self.ring(list(self._listeners))
+    def ring_all(self, *, but: Collection[Topic] = ()) -> None:
+        """Tell everybody, or all who listen to something else than `but`: it is not known what changed."""
+        self.ring([topic for topic in self.topics() if topic not in but])
 
     @property
     def silent(self) -> bool:

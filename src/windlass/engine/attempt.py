@@ -36,6 +36,7 @@ class Attempt:
         "kv_writes",
         "lease",
         "next_jobs",
+        "over",
         "reason",
         "renew_until",
         "renewed_at",
@@ -57,6 +58,7 @@ class Attempt:
         self.renew_until: float | None = None
         self.reason: str | None = None
         self.settled = False
+        self.over = False
         self.task: asyncio.Task[None] | None = None
         self.child: ChildRun | None = None
         self.next_jobs: list[PreparedJob] | None = None

@@ -10,7 +10,7 @@ from typing import Any
 from windlass.client.failure import failure_of
 from windlass.client.settle import done_in_vain
 from windlass.codec import Encoded
-from windlass.core.errors import DecodeError, EncodeError, InvalidValue, PayloadTooLarge
+from windlass.core.errors import ClaimLost, DecodeError, EncodeError, InvalidValue, PayloadTooLarge
 from windlass.core.verdict import GaveUp, Outcome, Returned
 from windlass.engine.attempt import Attempt, arguments_of
 from windlass.engine.context import running
@@ -59,6 +59,10 @@ class Execution:
             outcome = await self._attempt(attempt)
         except ChildFailed as failed:
             outcome = failed.outcome
+        except ClaimLost as error:
+            if error.job_id == attempt.job.id:
+                attempt.tell("claim_lost")
+            outcome = outcome_of(error, job=attempt.job, reason=attempt.reason, timeout=attempt.timeout)
         except BaseException as error:  # noqa: BLE001 - nothing that a handler raises may stop the server
             outcome = outcome_of(error, job=attempt.job, reason=attempt.reason, timeout=attempt.timeout)
         if attempt.reason == "cancel":
@@ -120,11 +124,11 @@ class Execution:
     def _returned(self, result: object) -> Outcome:
         if result is None:
             return PLAIN
-        if inspect.iscoroutine(result):
-            result.close()
-            message = "the handler returned a coroutine, which nobody awaits: make it an async def"
-            return GaveUp(failure_of(InvalidValue(message)))
         try:
+            if inspect.iscoroutine(result):
+                result.close()
+                message = "the handler returned a coroutine, which nobody awaits: make it an async def"
+                return GaveUp(failure_of(InvalidValue(message)))
             return Returned(*self._client.preparer.encode(result, "result"))
         except (EncodeError, PayloadTooLarge) as error:
             return done_in_vain(error)

@@ -15,6 +15,8 @@ _BEGAN: Final = "job %s (%s) attempt %d of %d"
 def log_end(attempt: Attempt, decided: Verdict, now: float) -> None:
     """Tell how an attempt ended: failures always, other ends to whoever asked for `INFO`."""
     match decided:
+        case _ if attempt.reason == "claim_lost":
+            return  # it is not written: whoever has the job now decides
         case ToDead(failure):
             _log(logging.ERROR, attempt, "is dead: %s%s", failure.summary, _trace(failure), outcome="dead", now=now)
         case ToRetry(delay, failure):

@@ -15,7 +15,17 @@ from windlass.handlers.registered import Registered, RunsIn
 class ReadyHandler:
     """A handler with what a lifespan provides for it and the settings that hold here."""
 
-    __slots__ = ("context_name", "decode", "extras", "function", "registered", "retry", "runs_in", "timeout")
+    __slots__ = (
+        "context_name",
+        "decode",
+        "extras",
+        "function",
+        "registered",
+        "retry",
+        "runs_in",
+        "timeout",
+        "timeout_seconds",
+    )
 
     def __init__(
         self,
@@ -30,6 +40,7 @@ class ReadyHandler:
         self.function: Callable[..., Any] = registered.function
         self.decode: Callable[[Job], dict[str, Any]] = registered.arguments.decode
         self.timeout = timeout if isinstance(registered.timeout, Unset) else registered.timeout
+        self.timeout_seconds = None if self.timeout is None else self.timeout.total_seconds()
         self.retry: RetryRule | Unset = registered.retry
         wants = registered.arguments.wants
         self.context_name = next((name for name, wanted in wants.items() if wanted is Context), None)

@@ -42,7 +42,7 @@ class Renewals:
         `told` is called, in the thread of the round, when somebody should hear of what it showed.
         """
         self._held = held
-        self._pause = max(_SHORTEST_PAUSE, min(_LONGEST_PAUSE, shortest / PARTS))
+        self.pause = max(_SHORTEST_PAUSE, min(_LONGEST_PAUSE, shortest / PARTS))
         self._clock = clock
         self._told = told
         self.overdue: set[Attempt] = set()
@@ -52,7 +52,7 @@ class Renewals:
         """Renew what is due, in one call for each lease; return how many seconds until the next round."""
         now = self._clock.monotonic()
         due: dict[float, list[Attempt]] = {}
-        pause = self._pause
+        pause = self.pause
         for attempt in list(self._held.values()):
             third = attempt.lease / PARTS
             if attempt.renewed_at + third <= now:
@@ -162,10 +162,10 @@ class RenewalThread:
         try:
             return await self._renewals.round(self._store)
         except WindlassError as error:
-            logger.warning("leases could not be renewed, again in a second: %s", error)
+            logger.warning("leases could not be renewed, it is tried again: %s", error)
         except Exception:
-            logger.exception("leases could not be renewed, again in a second")
-        return 1.0
+            logger.exception("leases could not be renewed, it is tried again")
+        return min(1.0, self._renewals.pause)
 
     def _tell(self, error: Exception | None) -> None:
         begun = self._begun

@@ -180,6 +180,7 @@ class Settlements:
                 self._refused(ending, result)
         if self._committed is not None:
             self._committed([move_of(e) for e, r in zip(batch, results, strict=True) if r is Settled.DONE])
+        self._on_the_way = 0
         self.written()
         return True
 

@@ -86,6 +86,7 @@ class Worker:
         self._look_ahead = LookAhead()
         self._low = 0
         self._full = False
+        self._piled = False
         self._pumping = False
         self._stopping = False
         self._ahead_timer: Timer | None = None
@@ -139,8 +140,9 @@ class Worker:
 
     def ended(self, attempt: Attempt, outcome: Outcome) -> None:
         """Take the end of an attempt's code: its slot is free, and it is settled unless it was before."""
-        self.running.discard(attempt)
+        attempt.over = True
         self.finished += 1
+        self.running.discard(attempt)
         if attempt is self._sole:
             self._sole = None
         if attempt.timeout is not None:
@@ -176,6 +178,9 @@ class Worker:
                     self._failed(error)
                 if wait is None or wait > 0:
                     await self._bell.wait(wait)
+                else:
+                    # a store in memory answers without a wait: what was begun and what ended must get on
+                    await asyncio.sleep(0)
         finally:
             for stop in stops:
                 stop()
@@ -185,8 +190,7 @@ class Worker:
         limit = self._room()
         if limit <= 0:
             self._full = True
-            # what waits for the store rings nobody when it is written
-            return self._poll_interval if len(self._settlements) > MOST_UNSETTLED else None
+            return None
         claimed = 0
         for request in self._plan.requests(limit):
             claims = await self._store.claim(request._replace(limit=limit - claimed))
@@ -201,7 +205,8 @@ class Worker:
 
     def _room(self) -> int:
         """Return how many jobs to claim: for every free slot, and ahead of them what is soon begun."""
-        if self._sole is not None or len(self._settlements) > MOST_UNSETTLED:
+        self._piled = len(self._settlements) > MOST_UNSETTLED
+        if self._sole is not None or self._piled:
             self._low = self._slots
             return 0
         ahead = self._look_ahead.most(self._clock.monotonic(), self.finished)
@@ -295,6 +300,8 @@ class Worker:
     def _written(self) -> None:
         if self._sole is not None:
             self._pump()
+        elif self._piled and len(self._settlements) <= MOST_UNSETTLED:
+            self._bell.ring()
 
     def _begin_unless_told(self, attempt: Attempt) -> None:
         """Start an attempt, or settle one that was told to stop while it waited here."""
@@ -307,12 +314,16 @@ class Worker:
 
     def _begin(self, attempt: Attempt) -> None:
         now = self._clock.monotonic()
+        handler = attempt.handler
         attempt.started_at = now
-        if attempt.timeout is not None:
-            self._deadlines.add(attempt, attempt.timeout, now)
-            attempt.renew_until = now + attempt.timeout.total_seconds() + attempt.lease
-        self.running.add(attempt)
+        if handler.timeout_seconds is not None:
+            attempt.renew_until = now + handler.timeout_seconds + attempt.lease
         self._start(attempt)
+        # one whose code waited for nothing has ended by now, and needs no slot
+        if not attempt.over:
+            self.running.add(attempt)
+            if handler.timeout is not None:
+                self._deadlines.add(attempt, handler.timeout, now)
 
     # giving back
 

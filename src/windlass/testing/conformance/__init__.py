@@ -47,6 +47,7 @@ PARTS: Final = (
     "serving",
     "slots",
     "attempts",
+    "surroundings",
     "contexts",
     "limits",
     "stopping",
