@@ -15,6 +15,7 @@ from windlass.client.client import Client
 from windlass.core.clock import Timer
 from windlass.core.errors import ClaimLost, InvalidValue, WindlassError
 from windlass.core.job import Job, PreparedJob, Token
+from windlass.core.retention import Retention
 from windlass.core.states import State
 from windlass.core.store import Settled, Settlement
 from windlass.core.verdict import ToSucceeded
@@ -45,8 +46,13 @@ class SettlingTransaction:
         *,
         loop: asyncio.AbstractEventLoop,
         warn_after: timedelta,
+        retention: Retention | None = None,
     ) -> None:
-        """Work in `connection`, or in one of the store's own when it is None; `loop` is where `client` is open."""
+        """Work in `connection`, or in one of the store's own when it is None; `loop` is where `client` is open.
+
+        `retention` says whether the record stays, as the settings of the client do by default.
+        """
+        self._retention = retention or client.settings.retention
         self._client = client
         self._claim = claim
         self._connection: Any = connection
@@ -107,7 +113,7 @@ class SettlingTransaction:
 
     async def _ack(self) -> None:
         claim = self._claim
-        keep = self._client.settings.retention.keeps(claim.job.queue, State.SUCCEEDED)
+        keep = self._retention.keeps(claim.job.queue, State.SUCCEEDED)
         settlement = Settlement(
             claim.job.id, claim.token, ToSucceeded(), keep, claim.next_jobs or (), claim.kv_writes or None
         )

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from windlass.client.failure import failure_of
@@ -179,7 +180,8 @@ class Settlements:
             if result is not Settled.DONE:
                 self._refused(ending, result)
         if self._committed is not None:
-            self._committed([move_of(e) for e, r in zip(batch, results, strict=True) if r is Settled.DONE])
+            now = self._clock.now()
+            self._committed([move_of(e, now) for e, r in zip(batch, results, strict=True) if r is Settled.DONE])
         self._on_the_way = 0
         self.written()
         return True
@@ -216,7 +218,7 @@ def state_after(decided: Verdict) -> State:
             return State.SCHEDULED if delay else State.PENDING
 
 
-def move_of(ending: Ending) -> Move:
+def move_of(ending: Ending, now: datetime) -> Move:
     """Return the job as it is after its settlement, with where it came from and went."""
     decided = ending.settlement.verdict
     new = state_after(decided)
@@ -224,4 +226,6 @@ def move_of(ending: Ending) -> Move:
     failure: Failure | None = decided.failure if isinstance(decided, (ToDead, ToRetry)) else None
     error = job.last_error if failure is None else failure.summary
     result = decided.result if isinstance(decided, ToSucceeded) else None
-    return Move(job._replace(state=new, last_error=error, result=result, lease_expires_at=None), State.RUNNING, new)
+    finished_at = now if new.finished else None
+    moved = job._replace(state=new, last_error=error, result=result, finished_at=finished_at, lease_expires_at=None)
+    return Move(moved, State.RUNNING, new)

@@ -187,7 +187,7 @@ class Shift:
             plan,
             self._find,
             slots=self._config.concurrency,
-            office=Office(self._client, self._notes),
+            office=Office(self._client, self._notes, self._retention),
             settlements=self._settlements,
             start=lambda attempt: self._execution.start(attempt, self._loop),
             late=self._halt.late,

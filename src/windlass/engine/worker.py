@@ -151,13 +151,17 @@ class Worker:
             self.held.pop(attempt.token, None)
         else:
             self._settlements.add(attempt, outcome)
+        if self._ahead or self._sole is not None:
+            self._pump()
+        self._want_more()
+
+    # claiming
+
+    def _want_more(self) -> None:
+        """Claim again, if that waits for what was claimed to be begun."""
         if self._full and len(self._ahead) <= self._low:
             self._full = False
             self._bell.ring()
-        if self._ahead or self._sole is not None:
-            self._pump()
-
-    # claiming
 
     async def _claim_for_ever(self) -> None:
         topics = [queue_topic(queue) for queue in self._plan.queues]
@@ -260,6 +264,7 @@ class Worker:
             self._start_some()
         finally:
             self._pumping = False
+        self._want_more()
         if self._ahead and self._ahead_timer is None:
             self._ahead_timer = self._clock.call_later(LOOK_AT_AHEAD, self._look_at_ahead)
 
