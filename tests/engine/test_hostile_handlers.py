@@ -4,7 +4,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -142,6 +142,19 @@ async def test_a_child_process_that_dies_is_one_failed_attempt(app: windlass.App
 
     assert [(job.state, job.attempt) for job in jobs] == [(State.DEAD, 1)] * 4
     assert [job.last_error for job in jobs] == list(ends.values())
+
+
+async def test_a_middleware_sees_the_value_of_a_child_process(app: windlass.App) -> None:
+    seen: list[object] = []
+
+    @app.middleware
+    async def note(_: windlass.Context, call_next: Callable[[], Awaitable[Any]]) -> object:
+        seen.append(await call_next())
+        return seen[-1]
+
+    lives = app.job(process=True)(hostile.pid)
+    async with app, serving(app, concurrency=1):
+        assert await (await lives.enqueue()).result(timeout=20) == seen[0]
 
 
 async def test_a_child_process_that_spins_is_killed_by_its_timeout(app: windlass.App) -> None:

@@ -1,5 +1,6 @@
 import asyncio
 import threading
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,44 @@ async def test_a_slow_job_costs_no_attempt_when_its_server_is_restarted_again_an
                 await server.stop(grace=0)
         async with windlass.Server(app):
             assert await handle.result(timeout=10) == 1
+
+
+async def test_a_server_stops_at_an_error_of_the_store_if_it_should(tmp_path: Path) -> None:
+    app = windlass.App(f"sqlite:///{tmp_path}/jobs.db")
+    server = windlass.Server(app, windlass.ServerConfig(stop_on_error=True, poll_interval=0.05))
+    app.job(kind="nothing")(_nothing)
+    serving = asyncio.create_task(server.serve())
+    async with asyncio.timeout(10):
+        while not server.running:  # noqa: ASYNC110 - a start says so to nobody else
+            await asyncio.sleep(0.01)
+        (tmp_path / "jobs.db").unlink()
+
+        with pytest.raises(windlass.StoreUnavailable, match="deleted or replaced"):
+            await serving
+
+    assert (server.running, server.stopping) == (False, True)
+    await app.close()
+
+
+def test_a_program_that_runs_a_server_leaves_the_app_closed(url: str) -> None:
+    app = windlass.App(url)
+    server = windlass.Server(app)
+
+    @app.lifespan
+    async def stop_soon() -> AsyncIterator[None]:
+        asyncio.get_running_loop().call_later(0.05, lambda: asyncio.ensure_future(server.stop()))
+        yield
+
+    server.run()
+
+    assert not server.running
+    asyncio.run(_reopened(app))
+
+
+async def _reopened(app: windlass.App) -> None:
+    async with app:
+        await app.client.enqueue("default", b"")
+
+
+async def _nothing() -> None:
+    """Do nothing."""

@@ -17,7 +17,7 @@ from windlass.engine.context import Context
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenApp, soon
 from windlass.testing.conformance.given import found
-from windlass.testing.conformance.served import ended, goes_by, quiet, serving, stands
+from windlass.testing.conformance.served import ended, goes_by, quiet, serving, stands, until
 
 
 class Oops(Exception):
@@ -63,6 +63,42 @@ async def test_a_kind_goes_to_its_handler_also_in_a_queue_with_a_consumer(app: A
         await soon(client.wait(raw.id, None))
 
     assert client.decode_result(await found(client, raw.id)) == "by the consumer"
+
+
+async def test_a_strange_kind_is_left_alone_also_in_a_queue_with_a_consumer(app: App, client: Client) -> None:
+    @app.consumer("mixed")
+    async def consume(job: Job) -> str:
+        return job.kind or "raw"
+
+    strange = await client.enqueue("mixed", b"", kind="stranger", priority=1)
+    raw = await client.enqueue("mixed", b"")
+    async with serving(app):
+        await soon(client.wait(raw.id, None))
+        await quiet(app)
+
+    assert (await found(client, strange.id)).state is State.PENDING
+    assert client.decode_result(await found(client, raw.id)) == "raw"
+
+
+async def test_hooks_are_told_of_each_move_in_its_order(app: App, client: Client) -> None:
+    told: list[tuple[str, str]] = []
+
+    @app.on_state_change
+    async def note(job: Job, old: State, new: State) -> None:
+        await asyncio.sleep(0)
+        told.append((old.value, new.value))
+        assert job.state is new
+
+    @app.job(max_attempts=2, retry=Fixed(0))
+    async def fails() -> None:
+        raise ValueError
+
+    async with serving(app):
+        await ended(await fails.enqueue())
+        await until(lambda: len(told) == 4)
+
+    assert told == [("pending", "running"), ("running", "pending"), ("pending", "running"), ("running", "dead")]
+    assert (await client.stats("default")).dead == 1
 
 
 async def test_middleware_wraps_every_attempt_the_first_outermost(app: App) -> None:
