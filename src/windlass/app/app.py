@@ -1,15 +1,13 @@
 """App: functions as jobs."""
 
-import os
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import fields, replace
-from datetime import timedelta
+from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
 from windlass.app.call import Call
+from windlass.app.checks import checked_aliases, checked_retry, checked_timeout
 from windlass.app.client_settings import ClientSettings
 from windlass.app.clients import Clients
 from windlass.app.consumer import Consumer
@@ -19,14 +17,15 @@ from windlass.app.job_decorator import JobDecorator, JobOptions
 from windlass.app.lifespans import Lifespan, Lifespans
 from windlass.app.registry import Registry
 from windlass.app.runs_in import is_async, runs_in
+from windlass.app.sources import for_a_server, for_clients, resolved
 from windlass.blocking.client import BlockingClient
 from windlass.client.client import Client
 from windlass.client.steering import Id
 from windlass.codec import JSON, Codec
-from windlass.config import Resolved, find_project, resolve
+from windlass.config import Resolved
 from windlass.connect import open_store
 from windlass.core.clock import Clock, Rng
-from windlass.core.duration import Duration, duration
+from windlass.core.duration import Duration
 from windlass.core.errors import AlreadyRunning, InvalidValue
 from windlass.core.ids import job_id
 from windlass.core.job import Enqueued, NewJob
@@ -34,7 +33,7 @@ from windlass.core.names import check_max_attempts, check_name, check_priority
 from windlass.core.retry import RetryRule
 from windlass.core.settings import UNSET, QueueSettings, Unset
 from windlass.core.store import Store
-from windlass.engine.config import OF_APP, ServerConfig
+from windlass.engine.config import ServerConfig
 from windlass.engine.context import Context, wants_context
 from windlass.engine.served import Middleware, OnDead, OnStateChange, TenantScope
 from windlass.handlers.arguments import JsonArguments
@@ -54,19 +53,6 @@ S = TypeVar("S", bound=OnStateChange)
 D = TypeVar("D", bound=OnDead)
 
 DEFAULT_NAME: Final = "windlass"
-OF_CLIENT: Final = (
-    "url",
-    "max_attempts",
-    "lease",
-    "priority",
-    "keep_succeeded",
-    "keep_dead",
-    "keep_cancelled",
-    "keep_max",
-    "max_payload",
-    "poll_interval",
-)
-"""The settings of the clients of an app."""
 
 
 class App:
@@ -200,8 +186,8 @@ class App:
                 function=function,
                 runs_in=runs_in(function, process=process),
                 arguments=JobArgument(function, self._provider),
-                timeout=_timeout(timeout),
-                retry=_retry(retry),
+                timeout=checked_timeout(timeout),
+                retry=checked_retry(retry),
             )
             self._registry.add_consumer(registered)
             return Consumer(self, registered, function)
@@ -390,32 +376,16 @@ class App:
     def config(self) -> Resolved:
         """Every setting with the value that holds and where it came from, as it was when the app was opened."""
         if self._config is None:
-            self._config = self._resolve({})
+            self._config = resolved(self._given, self._name)
         return self._config
 
     def server_config(self, given: ServerConfig) -> ServerConfig:
         """Return the settings of a server of this app that was `given` some in code."""
-        names = [each.name for each in fields(ServerConfig) if each.name not in OF_APP]
-        held = self._resolve(given.given()).given(names)
-        # per queue they are the client's, and here only what was given for this server
-        return ServerConfig(**held, **{name: getattr(given, name) for name in OF_APP})
-
-    def _resolve(self, server: Mapping[str, object]) -> Resolved:
-        """Put the environment and the project's file over what the code says."""
-        code = {name: getattr(self._given, name) for name in OF_CLIENT} | {"name": self._name}
-        url = code.pop("url")
-        # a store that was made by hand is meant
-        if isinstance(url, str):
-            code["url"] = url
-        queues = self._given.queues
-        return resolve({**code, **server}, environ=os.environ, project=find_project(Path.cwd()), queues=queues)
+        return for_a_server(given, resolved(self._given, self._name, given.given()))
 
     def _settings(self) -> ClientSettings:
         """Return what holds for the clients of the app."""
-        held = self.config.given(OF_CLIENT)
-        if not isinstance(self._given.url, str | None):
-            held.pop("url", None)
-        return replace(self._given, **held, queues=dict(self.config.queue_settings))
+        return for_clients(self._given, self.config)
 
     def _connect(self) -> Client:
         settings = self._settings()
@@ -459,9 +429,9 @@ class App:
             function=function,
             runs_in=where,
             arguments=arguments,
-            timeout=_timeout(options.timeout),
-            retry=_retry(options.retry),
-            aliases=_aliases(options.aliases),
+            timeout=checked_timeout(options.timeout),
+            retry=checked_retry(options.retry),
+            aliases=checked_aliases(options.aliases),
         )
         template = NewJob(
             queue,
@@ -484,23 +454,3 @@ def _listed(calls: Iterable[Call[R]]) -> list[Call[R]]:
             message = f"an app enqueues calls, handler.call(...), not {type(call).__name__}: others go by app.client"
             raise InvalidValue(message)
     return listed
-
-
-def _timeout(timeout: Duration | Unset | None) -> timedelta | Unset | None:
-    if timeout is None or isinstance(timeout, Unset):
-        return timeout
-    return duration(timeout, "timeout")
-
-
-def _retry(retry: RetryRule | Unset) -> RetryRule | Unset:
-    if isinstance(retry, Unset) or callable(retry) or callable(getattr(retry, "delay", None)):
-        return retry
-    message = f"retry is a policy or a function of (attempt, exception), not {retry!r}"
-    raise InvalidValue(message)
-
-
-def _aliases(aliases: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(aliases, str):
-        message = f"aliases are a list of kinds, not {aliases!r}"
-        raise InvalidValue(message)
-    return tuple(check_name(alias, "kind") for alias in aliases)

@@ -18,6 +18,7 @@ CANCELLED_ON_REQUEST = "cancelled on request"
 def outcome_of(error: BaseException, *, job: Job, reason: str | None, timeout: timedelta | None) -> Outcome:
     """Return the end of an attempt whose code raised `error`; `reason` is why it was told to stop, if it was."""
     try:
+        _leave_out_our_way(error)
         return _outcome_of(error, job, reason, timeout)
     except BaseException as refusal:  # noqa: BLE001 - an error is code of its own, which fails as it likes
         return Raised(failure_of(refusal))
@@ -44,6 +45,15 @@ def _outcome_of(error: BaseException, job: Job, reason: str | None, timeout: tim
             return Raised(timed_out(timeout))
         case _:
             return Raised(failure_of(error), error)
+
+
+def _leave_out_our_way(error: BaseException) -> None:
+    """Let the traceback begin where the code of the user does: nobody looks for a mistake in what called it."""
+    step = error.__traceback__
+    while step is not None and str(step.tb_frame.f_globals.get("__name__")).startswith("windlass.engine."):
+        step = step.tb_next
+    if step is not None:
+        error.__traceback__ = step
 
 
 def killed_for(reason: str | None, timeout: timedelta | None) -> Outcome | None:

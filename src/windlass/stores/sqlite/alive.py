@@ -54,7 +54,7 @@ class AliveFiles:
         here = socket.gethostname()
         return [server.id for server in servers(cursor) if server.host == here and _is_free(self._path(server.id))]
 
-    def sweep(self, cursor: sqlite3.Cursor) -> None:
+    def prune_files(self, cursor: sqlite3.Cursor) -> None:
         """Take away what processes left behind whose servers are registered no more."""
         kept = {self._path(server.id) for server in servers(cursor)}
         for path in self._left():

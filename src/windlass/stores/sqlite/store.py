@@ -231,7 +231,7 @@ class SqliteStore:
         room = await self._here()
         await self._write(LEAVE, server_id)
         room.alive.let_go(server_id)
-        await self._look(room.alive.sweep)
+        await self._look(room.alive.prune_files)
 
     async def write_audit(self, entries: Sequence[AuditEntry]) -> None:
         """Keep what people did."""

@@ -356,3 +356,26 @@ async def test_a_store_without_transactions_says_so_to_the_handler(open_app: Ope
         assert (await ended(await work.enqueue())).state is State.SUCCEEDED
 
     assert refused == [NotTransactional]
+
+
+async def test_the_traceback_of_a_failure_begins_with_the_code_of_the_handler(app: App) -> None:
+    def deeper() -> None:
+        raise RuntimeError("deep")
+
+    @app.job(max_attempts=1)
+    async def coroutine() -> None:
+        deeper()
+
+    @app.job(max_attempts=1)
+    def function() -> None:
+        deeper()
+
+    async with serving(app):
+        jobs = [await ended(await handler.enqueue()) for handler in (coroutine, function)]
+
+    for job in jobs:
+        failure = job.history[-1].failure
+        assert failure is not None
+        assert failure.traceback is not None
+        first, *_ = [line for line in failure.traceback.splitlines() if line.startswith("  File")]
+        assert first.endswith(f"in {job.kind}")
