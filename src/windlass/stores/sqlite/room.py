@@ -86,7 +86,7 @@ class Room:
             return
         if self._news is None:
             self.wake.look()
-        self._task = self._loop.create_task(self._look_at_version())
+        self._task = self._loop.create_task(self._look_at_version(), name="windlass look at version")
 
     async def _look_at_version(self) -> None:
         version = self._version
@@ -145,7 +145,13 @@ async def _open_in_a_thread(path: Path, options: Options, hub: Hub) -> Opened:
             _leave(result)
 
     threading.Thread(target=work, name="windlass-sqlite-opener", daemon=True).start()
-    return await done
+    try:
+        return await done
+    except asyncio.CancelledError:
+        # it was there already, and nobody will take it
+        if done.done() and not done.cancelled() and done.exception() is None:
+            _leave(done.result())
+        raise
 
 
 def _open(path: Path, options: Options, hub: Hub) -> Opened | WindlassError:

@@ -262,6 +262,6 @@ def _stepwise(step: int, work: Coroutine[Any, Any, Any], hits: list[int]) -> Gen
 
 
 def _others() -> set[str]:
-    # what looks after waits stays for a moment after the last of them
+    # what looks after waits stays for a moment after the last of them, and what looks for news comes and goes
     names = {task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()}
-    return names - {"windlass watcher"}
+    return names - {"windlass watcher", "windlass look at version"}
