@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         JobNotFound,
         LockLost,
         MissingExtra,
+        NoCurrentJob,
         NotAtomicHere,
         NotTransactional,
         OutcomeUnknown,
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
     from windlass.core.store import CancelOutcome
     from windlass.core.unique import Unique
     from windlass.engine.config import ServerConfig
-    from windlass.engine.context import Context, NoCurrentJob, current
+    from windlass.engine.context import Context, current
     from windlass.engine.server import Server
     from windlass.handlers.given import given
     from windlass.handlers.secret import Secret
@@ -187,7 +188,7 @@ _HOMES = {
     "windlass.core.store": ("CancelOutcome",),
     "windlass.core.unique": ("Unique",),
     "windlass.engine.config": ("ServerConfig",),
-    "windlass.engine.context": ("Context", "NoCurrentJob", "current"),
+    "windlass.engine.context": ("Context", "current"),
     "windlass.engine.server": ("Server",),
     "windlass.handlers.given": ("given",),
     "windlass.handlers.secret": ("Secret",),

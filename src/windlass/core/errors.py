@@ -12,6 +12,7 @@ WindlassError
 ├── UnknownKind                         a job whose kind no handler is registered for
 ├── TenantNotFound                      a tenant that the scope provider does not know
 ├── AlreadyRunning                      a second start of what runs already
+├── NoCurrentJob                        `current()` outside of a handler
 ├── ClientClosed                        a call on a client after its close
 ├── ClaimLost                           a settlement, renewal or note with a token that no longer holds
 ├── UniqueConflict                      a unique key that another job holds
@@ -125,6 +126,13 @@ class TenantNotFound(WindlassError):
 
 class AlreadyRunning(WindlassError):
     """A second start of what runs already."""
+
+
+class NoCurrentJob(WindlassError):
+    """`current()` was called where no handler runs."""
+
+    def __init__(self) -> None:
+        super().__init__("no job runs here: windlass.current() works inside of a handler, and in what it calls")
 
 
 class ClientClosed(WindlassError):

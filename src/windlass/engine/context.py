@@ -5,7 +5,7 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from windlass.client.kv import KeyValue
-from windlass.core.errors import WindlassError
+from windlass.core.errors import NoCurrentJob
 from windlass.core.job import CancelEvent, Job, NewJob, Token
 from windlass.core.settings import UNSET, Unset
 from windlass.engine.transaction import ClaimTransaction
@@ -151,13 +151,6 @@ class JobLog:
     def error(self, text: str) -> None:
         """Keep a line about something that went wrong."""
         self._desk.note("error", text)
-
-
-class NoCurrentJob(WindlassError):
-    """`current()` was called where no handler runs."""
-
-    def __init__(self) -> None:
-        super().__init__("no job runs here: windlass.current() works inside of a handler, and in what it calls")
 
 
 class Desks(Protocol):

@@ -8,14 +8,14 @@ import pytest
 
 from windlass.app.app import App
 from windlass.client.client import Client
-from windlass.core.errors import ClaimLost, InvalidValue
+from windlass.core.errors import ClaimLost, InvalidValue, NoCurrentJob
 from windlass.core.filters import JobFilter
 from windlass.core.job import Job, NewJob, Progress
 from windlass.core.retry import Fixed, NoRetry
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
 from windlass.core.unique import Unique
-from windlass.engine.context import Context, NoCurrentJob, current
+from windlass.engine.context import Context, current
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenApp, soon
 from windlass.testing.conformance.given import found
