@@ -9,6 +9,6 @@ def test_the_drawing_of_imports_has_the_layers_of_the_contract() -> None:
     [direction] = [each for each in project["tool"]["importlinter"]["contracts"] if each["id"] == "direction"]
     drawing = text_of("decisions/0001-layout-and-direction-of-imports.md").split("```")[1]
 
-    drawn = [re.findall(r"\w+", line[:32]) for line in drawing.splitlines()[1:] if line[:1].isalpha()]
+    drawn = [re.findall(r"\w+", line.split("  ")[0]) for line in drawing.splitlines()[1:] if line[:1].isalpha()]
 
     assert drawn == [re.findall(r"\w+", layer) for layer in direction["layers"]]
