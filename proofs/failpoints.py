@@ -8,6 +8,7 @@ import asyncio
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,6 +18,10 @@ from proofs.children import Children
 from proofs.ledger import Entry, Ledger, read
 from proofs.report import Report
 from windlass import NewJob
+from windlass.core.duration import to_micros
+from windlass.core.ids import JobId
+from windlass.core.schedule import FireOutcome, Firing, Schedule, prepared
+from windlass.core.store import Store
 from windlass.stores.sqlite import checkpoint
 from windlass.testing.failpoints import VARIABLE, arm_from_environment
 
@@ -25,12 +30,20 @@ POINTS = (
     "sqlite.before_commit",
     "sqlite.after_commit",
     "sqlite.settle.before_then",
+    "sqlite.fire.before_jobs",
+    "sqlite.fire.before_move",
     "sqlite.checkpoint.before",
     "sqlite.checkpoint.after",
     "sqlite.migrate.after_statement",
 )
 MOST_VISITS = 200
 ROUNDS = 4
+SCHEDULE = "hourly"
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+"""The first due time of the schedule: there are always some more that have passed."""
+HOUR = timedelta(hours=1)
+AT_ONCE = 2
+"""How many due times make a job in one firing."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,7 @@ def prove(folder: Path, plan: Plan) -> Report:
         "lost",
         "settled, and not so in the file",
         "in part",
+        "due times without their job, or jobs without theirs",
         "complaints",
         "counts off",
         "unusable",
@@ -98,6 +112,10 @@ async def work(ledger: Ledger, database: Path, fault: str) -> None:
     checkpoint.DUE_AFTER = 20
     ledger.write("started")
     async with windlass.connect(f"sqlite:///{database}", max_attempts=100) as client:
+        due = Schedule(
+            id=SCHEDULE, rule="@hourly", queue="work", codec="raw", priority=1, max_attempts=100, next_run_at=BEGUN
+        )
+        await client.store.write_schedule(due, expected=None)
         for _ in range(ROUNDS):
             jobs = [str(uuid4()) for _ in range(6)]
             ledger.write("invoked", jobs[0], note=" ".join(jobs))
@@ -115,7 +133,21 @@ async def work(ledger: Ledger, database: Path, fault: str) -> None:
             await client.nack(third, "again", delay=0)
             await client.renew(fourth, 7200)
             await client.cancel(fourth.job.id)
+            await fire(ledger, client.store)
     ledger.write("done")
+
+
+async def fire(ledger: Ledger, store: Store) -> None:
+    """Make the jobs of the next due times, as a server does that is late."""
+    [schedule] = (await store.schedules()).schedules
+    assert schedule.next_run_at is not None
+    times = [schedule.next_run_at + n * HOUR for n in range(AT_ONCE)]
+    jobs = [prepared(schedule, JobId(str(uuid4())), due_at) for due_at in times]
+    note = " ".join(job.id for job in jobs)
+    ledger.write("invoked", jobs[0].id, note=note)
+    fired = await store.fire(Firing(SCHEDULE, schedule.revision, jobs, times[-1], times[-1] + HOUR))
+    assert fired.outcome is FireOutcome.DONE
+    ledger.write("ok", jobs[0].id, note=note)
 
 
 async def go_on(ledger: Ledger, database: Path) -> None:
@@ -151,9 +183,18 @@ def _wrong(database: Path, entries: list[Entry], *, went_on: bool = False) -> It
     pairs = [(entry.job, entry.note) for entry in entries if entry.event == "effect" and not went_on]
     if any((rows[job].state == "succeeded") != (follower in rows) for job, follower in pairs):
         yield "in part"
+    if not _each_due_time_once(database):
+        yield "due times without their job, or jobs without theirs"
     settled = [entry.job for entry in entries if entry.event == "settled"]
     if any(rows[job].state != "succeeded" for job in settled if job in rows):
         yield "settled, and not so in the file"
+
+
+def _each_due_time_once(database: Path) -> bool:
+    """Whether the due times that the schedule has moved past are those that made a job, each one."""
+    begun, hour = to_micros(BEGUN), to_micros(BEGUN + HOUR) - to_micros(BEGUN)
+    passed = range(begun, reader.next_runs(database).get(SCHEDULE, begun), hour)
+    return sorted(tick.due_at for tick in reader.ticks(database)) == list(passed)
 
 
 def _has_schema(database: Path) -> bool:

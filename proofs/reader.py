@@ -1,8 +1,10 @@
 """The store's file as plain `sqlite3` sees it: a second reader that shares no code with Windlass."""
 
+import json
 import sqlite3
 from collections.abc import Generator
 from contextlib import closing, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,11 +44,51 @@ def unfinished(path: Path) -> int:
         return int(connection.execute("select count(*) from windlass_job where finished_at is null").fetchone()[0])
 
 
+def running(path: Path) -> int:
+    """Return how many jobs are claimed."""
+    with reading(path) as connection:
+        return int(connection.execute("select count(*) from windlass_job where state = 'running'").fetchone()[0])
+
+
 def outcomes(path: Path) -> dict[tuple[str, int], str]:
     """Return how deliveries ended that were not a job's last, by job and number."""
     with reading(path) as connection:
         rows = connection.execute(
             "select id, d.delivery, outcome from windlass_delivery d join windlass_job using (seq)"
+        )
+        return {(row[0], row[1]): row[2] for row in rows}
+
+
+class Tick(NamedTuple):
+    """A job that a schedule made; times in microseconds since 1970."""
+
+    schedule: str
+    due_at: int
+    created_at: int
+
+
+def ticks(path: Path) -> list[Tick]:
+    """Return the jobs that schedules made for due times."""
+    with reading(path) as connection:
+        rows = connection.execute(
+            "select schedule_id, headers, created_at from windlass_job where schedule_id is not null"
+        ).fetchall()
+    due = [datetime.fromisoformat(json.loads(headers)["windlass-due-at"]) for _, headers, _ in rows]
+    return [Tick(row[0], round(due_at.timestamp() * 1_000_000), row[2]) for row, due_at in zip(rows, due, strict=True)]
+
+
+def next_runs(path: Path) -> dict[str, int]:
+    """Return when each schedule is due next, in microseconds since 1970."""
+    with reading(path) as connection:
+        return dict(connection.execute("select id, next_run_at from windlass_schedule"))
+
+
+def rescued_at(path: Path) -> dict[tuple[str, int], int]:
+    """Return when deliveries were rescued, in microseconds since 1970, by job and number."""
+    with reading(path) as connection:
+        rows = connection.execute(
+            "select id, d.delivery, ended_at from windlass_delivery d join windlass_job using (seq)"
+            " where outcome = 'rescued'"
         )
         return {(row[0], row[1]): row[2] for row in rows}
 

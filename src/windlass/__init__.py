@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from windlass.connect import connect, connect_sync
     from windlass.core.errors import (
         AlreadyRunning,
+        AppNotLoaded,
         ClaimLost,
         ClientClosed,
         DecodeError,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         OutcomeUnknown,
         PayloadTooLarge,
         ResultNotKept,
+        ScheduleNotFound,
         SchemaMissing,
         SchemaTooNew,
         SchemaTooOld,
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
         Token,
     )
     from windlass.core.retry import Exponential, Fixed, Linear, NoRetry
+    from windlass.core.schedule import Schedule
     from windlass.core.settings import QueueSettings
     from windlass.core.signals import Cancel, PermanentFailure, Release, Retry, Snooze
     from windlass.core.states import State
@@ -87,6 +90,7 @@ __all__ = [
     "PRIORITY_NORMAL",
     "AlreadyRunning",
     "App",
+    "AppNotLoaded",
     "BlockingClient",
     "BlockingHandle",
     "Call",
@@ -135,6 +139,8 @@ __all__ = [
     "Release",
     "ResultNotKept",
     "Retry",
+    "Schedule",
+    "ScheduleNotFound",
     "SchemaMissing",
     "SchemaTooNew",
     "SchemaTooOld",
@@ -181,6 +187,7 @@ _HOMES = {
         *("NewJob", "Progress", "Token"),
     ),
     "windlass.core.retry": ("Exponential", "Fixed", "Linear", "NoRetry"),
+    "windlass.core.schedule": ("Schedule",),
     "windlass.core.settings": ("QueueSettings",),
     "windlass.core.signals": ("Cancel", "PermanentFailure", "Release", "Retry", "Snooze"),
     "windlass.core.states": ("State",),

@@ -14,8 +14,22 @@ from pathlib import Path
 import pytest
 
 import windlass
-from windlass import BlockingClient, Client, ClientClosed, Completed, InvalidValue, LockLost, NewJob, NotTransactional
+from windlass import (
+    BlockingClient,
+    Client,
+    ClientClosed,
+    Completed,
+    InvalidValue,
+    JobFilter,
+    LockLost,
+    NewJob,
+    NotTransactional,
+    ScheduleNotFound,
+)
+from windlass.blocking.client import BlockingKeyValue
+from windlass.blocking.schedules import BlockingSchedules
 from windlass.client.kv import KeyValue
+from windlass.client.schedules import Schedules
 
 NEVER_CLOSED = """
 import sys
@@ -32,7 +46,8 @@ def client() -> Iterator[BlockingClient]:
 
 
 def test_the_blocking_client_has_every_method_of_the_async_one() -> None:
-    for inner, layer in ((Client, BlockingClient), (KeyValue, type(windlass.connect_sync("memory://").kv))):
+    layers = ((Client, BlockingClient), (KeyValue, BlockingKeyValue), (Schedules, BlockingSchedules))
+    for inner, layer in layers:
         names = {name for name, _ in inspect.getmembers(inner, inspect.isfunction) if not name.startswith("_")}
 
         assert names <= set(dir(layer))
@@ -58,6 +73,23 @@ def test_jobs_go_through_their_life_by_blocking_calls(client: BlockingClient) ->
     assert payload == {"to": "me"}
     assert isinstance(found, Completed)
     assert client.stats("email").pending == 1
+
+
+def test_schedules_are_put_and_steered_by_blocking_calls(client: BlockingClient) -> None:
+    put = client.schedules.put("nightly", "@daily", NewJob("reports", b"all"), overlap="skip")
+    client.schedules.pause("nightly")
+    paused = client.schedules.get("nightly")
+    client.schedules.resume("nightly")
+
+    done = client.schedules.run_now("nightly")
+
+    assert paused is not None
+    assert paused.paused
+    assert [each.id for each in client.schedules.list()] == [put.id]
+    assert [job.id for job in client.jobs(JobFilter(schedule_id="nightly"))] == [done.id]
+    assert client.schedules.remove("nightly")
+    with pytest.raises(ScheduleNotFound):
+        client.schedules.pause("nightly")
 
 
 def test_it_works_without_with_and_refuses_calls_after_its_close() -> None:

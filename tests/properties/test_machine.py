@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-pytest.register_assert_rewrite("windlass.testing.machine")
+pytest.register_assert_rewrite(*(f"windlass.testing.{part}" for part in ("compared", "schedule_rules", "machine")))
 
 from windlass.connect import open_store  # noqa: E402 - the line above comes first
 from windlass.testing.machine import Place, run_machine  # noqa: E402

@@ -6,12 +6,25 @@ checker refuses is refused at run time too.
 # pyright: reportUnnecessaryTypeIgnoreComment=true
 
 from collections.abc import AsyncIterator, Coroutine
+from datetime import timedelta
 from typing import Any, assert_type
 
 import pytest
 
 import windlass
-from windlass import App, BlockingHandle, Call, Context, Handle, Handler, InvalidValue, Job
+from windlass import (
+    App,
+    BlockingHandle,
+    Call,
+    Context,
+    Enqueued,
+    Handle,
+    Handler,
+    InvalidValue,
+    Job,
+    NewJob,
+    Schedule,
+)
 
 WRONG = (TypeError, InvalidValue)
 
@@ -188,3 +201,65 @@ async def test_a_consumer_is_still_the_function(app: App) -> None:
     assert assert_type(count(job), int) == 5
     with pytest.raises(AttributeError):
         count(b"hello")  # type: ignore[arg-type]
+
+
+async def test_a_handler_keeps_its_type_below_a_schedule(app: App) -> None:
+    @app.every("*/5 * * * *", args={"user_id": 1}, catch_up="none", overlap="skip")
+    @app.every(timedelta(hours=1), id="hourly", args={"user_id": 2})
+    @app.job(queue="email")
+    async def send(user_id: int) -> str:
+        return str(user_id)
+
+    @app.every(60, id="often")
+    @app.job
+    def count() -> int:
+        return 1
+
+    assert_type(await send.enqueue(42), Handle[str])
+    assert_type(send.call(42), Call[str])
+    assert_type(send(42), Coroutine[Any, Any, str]).close()
+    assert_type(count(), int)
+    with pytest.raises(WRONG):
+        await send.enqueue("42")  # type: ignore[arg-type]
+
+
+async def test_a_schedule_stands_above_a_handler_and_takes_what_there_is(app: App) -> None:
+    def plain() -> None:
+        pass
+
+    with pytest.raises(WRONG):
+        app.every("@daily")(plain)  # type: ignore[type-var]
+    with pytest.raises(WRONG):
+        app.every("@daily", catch_up="two")  # type: ignore[arg-type]
+    with pytest.raises(WRONG):
+        app.every("@daily", overlap=True)  # type: ignore[arg-type]
+    with pytest.raises(WRONG):
+        app.every(None)  # type: ignore[arg-type]
+
+
+async def test_a_schedule_takes_a_job_or_a_call(app: App) -> None:
+    @app.job
+    async def send(user_id: int) -> str:
+        return str(user_id)
+
+    schedules = app.client.schedules
+
+    assert_type(await schedules.put("one", "@daily", NewJob("email")), Schedule)
+    assert_type(await schedules.put("two", timedelta(hours=1), send.call(42), overlap="skip"), Schedule)
+    assert_type(await schedules.run_now("two"), Enqueued)
+    assert_type(await schedules.get("two"), Schedule | None)
+    assert_type(await schedules.list(), list[Schedule])
+    with pytest.raises(WRONG):
+        await schedules.put("three", "@daily", send)  # type: ignore[arg-type]
+    with pytest.raises(WRONG):
+        await schedules.put("three", "@daily", NewJob("email"), catch_up="two")  # type: ignore[arg-type]
+
+
+def test_blocking_schedules_have_the_same_types() -> None:
+    with windlass.connect_sync("memory://") as client:
+        assert_type(client.schedules.put("one", 60, NewJob("email")), Schedule)
+        assert_type(client.schedules.run_now("one"), Enqueued)
+        assert_type(client.schedules.list(), list[Schedule])
+        assert_type(client.schedules.remove("one"), bool)
+        with pytest.raises(WRONG):
+            client.schedules.put("one", 60, NewJob("email"), overlap="never")  # type: ignore[arg-type]

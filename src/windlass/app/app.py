@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
@@ -17,7 +18,8 @@ from windlass.app.job_decorator import JobDecorator, JobOptions
 from windlass.app.lifespans import Lifespan, Lifespans
 from windlass.app.registry import Registry
 from windlass.app.runs_in import is_async, runs_in
-from windlass.app.sources import for_a_server, for_clients, resolved
+from windlass.app.sources import NOTHING, for_a_server, for_clients, resolved
+from windlass.app.surroundings import Surroundings
 from windlass.blocking.client import BlockingClient
 from windlass.client.client import Client
 from windlass.client.steering import Id
@@ -26,16 +28,18 @@ from windlass.config import Resolved
 from windlass.connect import open_store
 from windlass.core.clock import Clock, Rng
 from windlass.core.duration import Duration
-from windlass.core.errors import AlreadyRunning, InvalidValue
+from windlass.core.errors import AlreadyRunning, InvalidValue, UnknownKind
 from windlass.core.ids import job_id
 from windlass.core.job import Enqueued, NewJob
 from windlass.core.names import check_max_attempts, check_name, check_priority
 from windlass.core.retry import RetryRule
+from windlass.core.schedule import CatchUp, Overlap
 from windlass.core.settings import UNSET, QueueSettings, Unset
 from windlass.core.store import Store
 from windlass.engine.config import ServerConfig
 from windlass.engine.context import Context, wants_context
-from windlass.engine.served import Middleware, OnDead, OnStateChange, TenantScope
+from windlass.engine.served import Around, TenantScope
+from windlass.engine.service import Service
 from windlass.handlers.arguments import JsonArguments
 from windlass.handlers.job_argument import JobArgument
 from windlass.handlers.registered import Registered
@@ -43,19 +47,18 @@ from windlass.handlers.results import ResultReader
 
 if TYPE_CHECKING:
     from windlass.app.eager import Eager
+    from windlass.app.every import Declarations
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 L = TypeVar("L", bound=Lifespan)
-M = TypeVar("M", bound=Middleware)
-S = TypeVar("S", bound=OnStateChange)
-D = TypeVar("D", bound=OnDead)
+H = TypeVar("H", bound=Handler[..., Any])
 
 DEFAULT_NAME: Final = "windlass"
 
 
-class App:
+class App(Surroundings):
     """Functions as jobs: registers handlers, enqueues calls of them, and is what a server serves.
 
     It opens at its first use or by `async with app`, and after `close` it may be opened again. `url` is a store URL, or
@@ -123,8 +126,10 @@ class App:
         eager: bool = False,
     ) -> None:
         """Refuse wrong settings; nothing is opened."""
+        super().__init__()
         self._name = UNSET if name is None else check_name(name, "name")
         self._config: Resolved | None = None
+        self._flags: Mapping[str, object] = {}
         self.tenant = tenant
         self.tenant_scope = tenant_scope
         self.eager = eager
@@ -152,10 +157,9 @@ class App:
         self._clients = Clients(self._connect)
         self._in_place: Eager | None = None
         self._registry = Registry()
+        self._by_kind: dict[str, Handler[..., Any]] = {}
         self._lifespans = Lifespans()
-        self._middlewares: list[Middleware] = []
-        self._state_change_hooks: list[OnStateChange] = []
-        self._dead_hooks: list[OnDead] = []
+        self._declarations: Declarations | None = None
 
     @property
     def job(self) -> JobDecorator:
@@ -167,6 +171,39 @@ class App:
         A parameter annotated with `Context`, or with a type that a lifespan provides, is given by the server.
         """
         return JobDecorator(self._register, JobOptions())
+
+    def every(
+        self,
+        rule: str | timedelta | float,
+        *,
+        id: str | None = None,
+        timezone: str = "UTC",
+        args: Mapping[str, object] = NOTHING,
+        catch_up: CatchUp = "one",
+        overlap: Overlap = "allow",
+    ) -> Callable[[H], H]:
+        """Let a handler run by itself: `@app.every("*/5 * * * *")` above `@app.job`, which stays as it is.
+
+        `rule` is a cron expression, an interval as `timedelta`, or a number of seconds. Each server of the app writes
+        the schedule when it starts, by default under the kind of the handler, and it fires while one of them is live.
+        `args` are the arguments of the handler by name. Several with different ids may stand above one handler.
+
+        ```python
+        import windlass
+
+        app = windlass.App("memory://")
+
+
+        @app.every("30 2 * * *", timezone="Europe/Berlin", args={"team": "sales"})
+        @app.job
+        async def report(team: str) -> None: ...
+
+
+        assert app.schedules == ("report",)
+        ```
+        """
+        declarations = self._declare()
+        return declarations.every(rule, id=id, timezone=timezone, args=args, catch_up=catch_up, overlap=overlap)
 
     def consumer(
         self,
@@ -206,21 +243,6 @@ class App:
                 registered.arguments.forget()
         return function
 
-    def middleware(self, function: M) -> M:
-        """Wrap every attempt: `async def each(context, call_next)`; the first that is registered is the outermost."""
-        self._middlewares.append(function)
-        return function
-
-    def on_state_change(self, function: S) -> S:
-        """Call `function(job, old, new)` after the commit of every move that a server makes."""
-        self._state_change_hooks.append(function)
-        return function
-
-    def on_dead(self, function: D) -> D:
-        """Call `function(job)` after a job was written as dead by a server."""
-        self._dead_hooks.append(function)
-        return function
-
     def queue(
         self,
         name: str,
@@ -242,6 +264,17 @@ class App:
         settings.check()
         self._given = settings
         self._config = None
+
+    def use_flags(self, flags: Mapping[str, object]) -> None:
+        """Let settings that a command line was given go over all others; before the app is opened.
+
+        A value is text, as it was typed, or of the setting's own type; None counts as left out. They are checked when
+        the settings are read.
+        """
+        if self._clients.made:
+            message = "give flags before the app is opened: its settings are read once"
+            raise AlreadyRunning(message)
+        self._flags, self._config = dict(flags), None
 
     @property
     def client(self) -> Client:
@@ -324,6 +357,13 @@ class App:
         """Return the handle of a job that was enqueued before: what `handler.handle(id)` does."""
         return Handle(Enqueued(job_id(id), created=False), self._here, results)
 
+    def handler(self, kind: str) -> Handler[..., Any]:
+        """Return the handler of a kind, also by one of its aliases; raises `UnknownKind`."""
+        registered = self.handlers.get(kind)
+        if registered is None or registered.kind is None:
+            raise UnknownKind(kind, self.handlers)
+        return self._by_kind[registered.kind]
+
     def tenant_now(self) -> str | None:
         """Return whom a job belongs to that is enqueued here and now."""
         return None if self.tenant is None else self.tenant()
@@ -350,19 +390,17 @@ class App:
         return tuple(dict.fromkeys([*known, *self._settings().queues]))
 
     @property
-    def middlewares(self) -> Sequence[Middleware]:
-        """What wraps every attempt, the outermost first."""
-        return tuple(self._middlewares)
+    def schedules(self) -> Collection[str]:
+        """The ids of the schedules that the app declares."""
+        return () if self._declarations is None else tuple(self._declarations.declared)
 
-    @property
-    def state_change_hooks(self) -> Sequence[OnStateChange]:
-        """Called after the commit of every move that a server makes."""
-        return tuple(self._state_change_hooks)
-
-    @property
-    def dead_hooks(self) -> Sequence[OnDead]:
-        """Called after a job was written as dead."""
-        return tuple(self._dead_hooks)
+    def services(self, around: Around) -> Sequence[Service]:
+        """Return what makes the jobs of schedules, unless the server is to leave that to others."""
+        if not around.config.schedules:
+            return ()
+        declared = () if self._declarations is None else tuple(self._declarations.declared.values())
+        made: Service = import_module("windlass.schedule.scheduler").Scheduler(around.client, declared, around)
+        return (made,)
 
     def open_lifespan(self) -> AbstractAsyncContextManager[Mapping[type, Any]]:
         """Open what handlers need, once per process; gives what there is, by type."""
@@ -376,12 +414,17 @@ class App:
     def config(self) -> Resolved:
         """Every setting with the value that holds and where it came from, as it was when the app was opened."""
         if self._config is None:
-            self._config = resolved(self._given, self._name)
+            self._config = resolved(self._given, self._name, flags=self._flags)
         return self._config
+
+    @property
+    def url(self) -> str | Store | None:
+        """Where the app's jobs are, by the settings that hold: a URL, which may hold a password, or a store."""
+        return self._settings().url
 
     def server_config(self, given: ServerConfig) -> ServerConfig:
         """Return the settings of a server of this app that was `given` some in code."""
-        return for_a_server(given, resolved(self._given, self._name, given.given()))
+        return for_a_server(given, resolved(self._given, self._name, given.given(), flags=self._flags))
 
     def _settings(self) -> ClientSettings:
         """Return what holds for the clients of the app."""
@@ -418,11 +461,20 @@ class App:
             self._in_place = made
         return self._in_place
 
+    def _declare(self) -> "Declarations":
+        if self._declarations is None:
+            # loaded when it is asked for: most apps have no schedule, and need no cron and no time zones
+            made: Declarations = import_module("windlass.app.every").Declarations(self)
+            self._declarations = made
+        return self._declarations
+
     def _register(self, function: Callable[..., Any], options: JobOptions) -> Handler[..., Any]:
         where = runs_in(function, process=options.process)
         arguments = JsonArguments(function, self._provider)
         kind = getattr(function, "__name__", "") if options.kind is None else options.kind
         queue = self._default_queue if options.queue is None else check_name(options.queue, "queue")
+        priority = None if options.priority is None else check_priority(options.priority)
+        max_attempts = None if options.max_attempts is None else check_max_attempts(options.max_attempts)
         registered = Registered(
             kind=check_name(kind, "kind"),
             queue=queue,
@@ -432,16 +484,14 @@ class App:
             timeout=checked_timeout(options.timeout),
             retry=checked_retry(options.retry),
             aliases=checked_aliases(options.aliases),
+            priority=priority,
+            max_attempts=max_attempts,
         )
-        template = NewJob(
-            queue,
-            kind=kind,
-            priority=None if options.priority is None else check_priority(options.priority),
-            max_attempts=None if options.max_attempts is None else check_max_attempts(options.max_attempts),
-        )
+        template = NewJob(queue, kind=kind, priority=priority, max_attempts=max_attempts)
         self._registry.add(registered)
         made_of = AsyncHandler[..., Any] if is_async(function) else SyncHandler[..., Any]
-        return made_of(self, registered, arguments, template)
+        made = self._by_kind[kind] = made_of(self, registered, arguments, template)
+        return made
 
     def _provider(self, annotation: Any) -> type | None:  # noqa: ANN401 - whatever stands behind a parameter's colon
         return Context if wants_context(annotation) else self._lifespans.provides(annotation)

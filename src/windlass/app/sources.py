@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from windlass.app.client_settings import ClientSettings
-from windlass.config import Resolved, find_project, resolve
+from windlass.config import FLAG, Resolved, find_project, resolve
 from windlass.core.settings import Unset
 from windlass.engine.config import OF_APP, ServerConfig
 
@@ -28,20 +28,26 @@ OF_CLIENT: Final = (
 NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 
 
-def resolved(given: ClientSettings, name: str | Unset, server: Mapping[str, object] = NOTHING) -> Resolved:
+def resolved(
+    given: ClientSettings,
+    name: str | Unset,
+    server: Mapping[str, object] = NOTHING,
+    *,
+    flags: Mapping[str, object] = NOTHING,
+) -> Resolved:
     """Return every setting that holds; `given`, `name` and what a `server` was given are what the code says."""
     code = {setting: getattr(given, setting) for setting in OF_CLIENT} | {"name": name}
     # a store that was made by hand is meant
     if not isinstance(given.url, str):
         del code["url"]
     project = find_project(Path.cwd())
-    return resolve({**code, **server}, environ=os.environ, project=project, queues=given.queues)
+    return resolve({**code, **server}, flags, environ=os.environ, project=project, queues=given.queues)
 
 
 def for_clients(given: ClientSettings, config: Resolved) -> ClientSettings:
     """Return what holds for the clients of an app."""
     held = config.given(OF_CLIENT)
-    if not isinstance(given.url, str | None):
+    if not isinstance(given.url, str | None) and config.source("url") != FLAG:
         held.pop("url", None)
     return replace(given, **held, queues=dict(config.queue_settings))
 

@@ -4,10 +4,12 @@ import atexit
 import os
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
-from functools import partial
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+from functools import cached_property, partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakSet, finalize
 
+from windlass.blocking.layer import Blocking
 from windlass.blocking.portal import Portal
 from windlass.client.client import Client
 from windlass.client.kv import KeyValue
@@ -16,43 +18,10 @@ from windlass.core.duration import Duration
 from windlass.core.errors import ClientClosed
 from windlass.core.job import Job
 
-P = ParamSpec("P")
+if TYPE_CHECKING:
+    from windlass.blocking.schedules import BlockingSchedules
+
 R = TypeVar("R")
-Inner = TypeVar("Inner")
-Behind_co = TypeVar("Behind_co", covariant=True)
-
-
-class Layer(Protocol[Behind_co]):
-    """Has an async object behind it."""
-
-    def run(self, call: Callable[[Behind_co], Coroutine[Any, Any, R]]) -> R:
-        """Return what `call` returns for that object, and block until then."""
-        ...
-
-
-class Blocking(Generic[Inner, P, R]):
-    """An async method of the object behind, as a blocking one with the same signature."""
-
-    def __init__(self, method: Callable[Concatenate[Inner, P], Coroutine[Any, Any, R]]) -> None:
-        """Block on `method`."""
-        self.method = method
-        self.__doc__ = method.__doc__
-
-    @overload
-    def __get__(self, layer: None, owner: type) -> Self: ...
-
-    @overload
-    def __get__(self, layer: Layer[Inner], owner: type) -> Callable[P, R]: ...
-
-    def __get__(self, layer: Layer[Inner] | None, owner: type) -> Self | Callable[P, R]:
-        if layer is None:
-            return self
-        method = self.method
-
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            return layer.run(lambda inner: method(inner, *args, **kwargs))
-
-        return call
 
 
 class BlockingKeyValue:
@@ -118,6 +87,13 @@ class BlockingClient:
         finalize(self, _leave_side, self._sides).atexit = False
         _open_clients.add(self)
         self.kv = BlockingKeyValue(self)
+
+    @cached_property
+    def schedules(self) -> "BlockingSchedules":
+        """The rules in the store that make jobs in time."""
+        # loaded when they are asked for, as in the async client
+        made: BlockingSchedules = import_module("windlass.blocking.schedules").BlockingSchedules(self)
+        return made
 
     def run(self, call: Callable[[Client], Coroutine[Any, Any, R]]) -> R:
         """Return what `call` returns for the async client, and block until then."""

@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any, Final, Protocol, Self
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from windlass.borrow.borrow import borrow
 from windlass.client.bell import Listeners, answer
@@ -30,6 +32,9 @@ from windlass.core.store import CancelOutcome, Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import GaveUp, GivenBack, Outcome, PutOff, Raised, Stopped
 from windlass.system import TaskSpawn
+
+if TYPE_CHECKING:
+    from windlass.client.schedules import Schedules
 
 HOLDER_BYTES: Final = 16
 
@@ -107,6 +112,13 @@ class Client(Steering):
         self._ready: Store | None = None
         self._closed = False
         self.kv = KeyValue(self._reach)
+
+    @cached_property
+    def schedules(self) -> "Schedules":
+        """The rules in the store that make jobs in time."""
+        # loaded when they are asked for: a program that only enqueues needs no cron and no time zones
+        made: Schedules = import_module("windlass.client.schedules").Schedules(self._reach, self.preparer)
+        return made
 
     async def open(self) -> None:
         """Connect to the store; harmless when it is open. Raises `ClientClosed` after a close."""

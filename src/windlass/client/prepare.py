@@ -46,6 +46,10 @@ class Preparer:
         millis = to_micros(self._clock.now()) // 1000
         return self._one(job, new_id(millis=millis, randomness=self._rng.token_bytes(ID_BYTES)), None)
 
+    def new_id(self) -> JobId:
+        """Make the id of a job."""
+        return self._ids(1)[0]
+
     def encode(self, value: object, what: str) -> tuple[bytes, str]:
         """Return a payload or a result as bytes within the limit, and the name of its codec."""
         if isinstance(value, bytes):

@@ -7,6 +7,7 @@ WindlassError
 │   ├── PayloadTooLarge                 a payload or a result over the limit
 │   └── ValueTooLarge                   a kv value or a header over the limit
 ├── MissingExtra (also ImportError)     the URL asks for a store whose driver is not installed
+├── AppNotLoaded                        the app of a command could not be imported
 ├── EncodeError (also TypeError)        a value the codec does not take
 ├── DecodeError                         stored bytes that do not decode
 ├── UnknownKind                         a job whose kind no handler is registered for
@@ -17,6 +18,7 @@ WindlassError
 ├── ClaimLost                           a settlement, renewal or note with a token that no longer holds
 ├── UniqueConflict                      a unique key that another job holds
 ├── JobNotFound                         no job has this id
+├── ScheduleNotFound                    no schedule has this id
 ├── WrongState                          the job is not in a state that allows the call
 ├── JobDead, JobCancelled, ResultNotKept    why there is no result
 ├── LockLost                            a named lock was taken over while its holder slept
@@ -94,6 +96,14 @@ class MissingExtra(WindlassError, ImportError):
         self.extra = extra
 
 
+class AppNotLoaded(WindlassError):
+    """The app that a command is to work with could not be imported; `traceback` is of its own code, if that raised."""
+
+    def __init__(self, message: str, traceback: str | None = None) -> None:
+        super().__init__(message)
+        self.traceback = traceback
+
+
 class EncodeError(WindlassError, TypeError):
     """A value that the codec does not take; nothing was written."""
 
@@ -111,7 +121,9 @@ class UnknownKind(WindlassError):
 
     def __init__(self, kind: str, known: Collection[str]) -> None:
         near = difflib.get_close_matches(kind, known, n=1)
-        advice = f"did you mean {near[0]!r}?" if near else "import its module before starting the server"
+        advice = f"did you mean {near[0]!r}?" if near else "import its module where the app is made"
+        if known and not near:
+            advice += f"; the kinds here are {', '.join(sorted(known)[:10])}{', ...' * (len(known) > 10)}"  # noqa: PLR2004
         super().__init__(f"no handler for job kind {kind!r}: {advice}")
         self.kind = kind
 
@@ -179,6 +191,16 @@ class JobNotFound(WindlassError):
     def __init__(self, job_id: str) -> None:
         super().__init__(f"no job {job_id} here: the id is wrong, or its record was pruned after its retention")
         self.job_id = job_id
+
+
+class ScheduleNotFound(WindlassError):
+    """No schedule has this id."""
+
+    def __init__(self, schedule_id: str, known: Collection[str] = ()) -> None:
+        near = difflib.get_close_matches(schedule_id, known, n=1)
+        advice = f"did you mean {near[0]!r}?" if near else "`windlass schedules` lists those that are here"
+        super().__init__(f"no schedule {schedule_id!r} here: {advice}")
+        self.schedule_id = schedule_id
 
 
 class WrongState(WindlassError):

@@ -12,6 +12,7 @@ from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
 from windlass.core.retention import Retention
+from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
 from windlass.core.states import State
 from windlass.core.stats import MinuteCounts, QueueStats
 from windlass.core.topics import Topic
@@ -253,6 +254,10 @@ class Inspector(Protocol):
         """Return every server that has not taken itself out, live or not."""
         ...
 
+    async def schedules(self, ids: Collection[str] | None = None) -> ScheduleList:
+        """Return the schedules, or those with these ids that are here, in order of id, and the store's time."""
+        ...
+
     async def audit(self, *, limit: int) -> list[AuditEntry]:
         """Return the newest entries first."""
         ...
@@ -371,6 +376,32 @@ class Store(Inspector, Protocol):
 
     async def prune(self, retention: Retention, *, limit: int) -> int:
         """Delete up to `limit` finished records past their retention, and housekeeping records; count the jobs."""
+        ...
+
+    async def write_schedule(self, schedule: Schedule, *, expected: int | None) -> int | None:
+        """Write a schedule if its revision is still `expected` (None: if there is none of this id).
+
+        Returns the revision that the store gave it, and None when the condition did not hold. Rings `SCHEDULES`.
+        """
+        ...
+
+    async def remove_schedule(self, schedule_id: str) -> bool:
+        """Remove a schedule, whatever it is; return whether it was there. Its jobs stay. Rings `SCHEDULES`."""
+        ...
+
+    async def due_schedules(self, declared: Collection[str], *, limit: int) -> DueSchedules:
+        """Return up to `limit` schedules that are due by the store's clock and not paused.
+
+        Of those that code declares only the ones `declared` here count, for the next time too.
+        """
+        ...
+
+    async def fire(self, firing: Firing) -> Fired:
+        """Enqueue the jobs of a schedule and move its next run on, both or neither.
+
+        Nothing is done (`LOST`) unless the schedule has this revision and, with a `tick`, is due by the store's clock
+        and not paused. Whether an unfinished last job stands in the way is judged in the same step.
+        """
         ...
 
     async def kv_get(self, keys: Sequence[bytes]) -> list[bytes | None]:

@@ -12,6 +12,8 @@ FLAGS: Final = Topic("flags")
 """A running job was asked to stop."""
 PAUSES: Final = Topic("pauses")
 """A queue was paused."""
+SCHEDULES: Final = Topic("schedules")
+"""A schedule was put, removed, paused or resumed."""
 
 
 def queue_topic(queue: str) -> Topic:

@@ -5,12 +5,16 @@ import socket
 from collections.abc import Callable
 from datetime import timedelta
 from importlib.metadata import version
+from typing import Final
 
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.duration import to_micros
 from windlass.core.ids import ID_BYTES, new_id
 from windlass.core.store import ServerRecord, Store
 from windlass.engine.service import Service
+
+SCHEDULING: Final = "scheduling"
+"""Among the details of a server: `off` when it makes no jobs of schedules."""
 
 
 class Heart(Service):

@@ -16,7 +16,8 @@ from windlass.engine import causes
 from windlass.engine.attempt import Attempt
 from windlass.engine.config import ServerConfig
 from windlass.engine.context import Context, running
-from windlass.engine.served import Middleware, Next, OnDead, OnStateChange, Served, TenantScope
+from windlass.engine.served import Around, Middleware, Next, OnDead, OnStateChange, Served, TenantScope
+from windlass.engine.service import Service
 from windlass.handlers.registered import Registered, RunsIn
 
 P = ParamSpec("P")
@@ -79,6 +80,15 @@ class Observed:
     def queues(self) -> Collection[str]:
         """Every queue that the app knows of."""
         return self._app.queues
+
+    @property
+    def schedules(self) -> Collection[str]:
+        """The ids of the schedules that the app declares."""
+        return self._app.schedules
+
+    def services(self, around: Around) -> Sequence[Service]:
+        """Return what else runs with a server of this app."""
+        return self._app.services(around)
 
     @property
     def middlewares(self) -> Sequence[Middleware]:

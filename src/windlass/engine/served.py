@@ -2,13 +2,15 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from windlass.client.client import Client
+from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.job import Job
 from windlass.core.states import State
 from windlass.engine.config import ServerConfig
 from windlass.engine.context import Context
+from windlass.engine.service import Service
 from windlass.handlers.registered import Registered
 
 Next: TypeAlias = Callable[[], Awaitable[Any]]
@@ -25,6 +27,18 @@ class TenantScope(Protocol):
     def __call__(self, tenant: str) -> AbstractAsyncContextManager[Any]:
         """Return the scope of `tenant`."""
         ...
+
+
+class Around(NamedTuple):
+    """What a server gives to a service of the app: its settings, and what every service is made with."""
+
+    config: ServerConfig
+    clock: Clock
+    rng: Rng
+    spawn: Spawn
+    client: Client
+    """The client that the server works with, open."""
+    server_id: str
 
 
 class Served(Protocol):
@@ -53,6 +67,15 @@ class Served(Protocol):
     @property
     def queues(self) -> Collection[str]:
         """Every queue that the app knows of."""
+        ...
+
+    @property
+    def schedules(self) -> Collection[str]:
+        """The ids of the schedules that the app declares."""
+        ...
+
+    def services(self, around: Around) -> Sequence[Service]:
+        """Return what else runs with a server of this app, from its start to its stop."""
         ...
 
     @property

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.retention import Retention
 from windlass.core.settings import Settings
 from windlass.core.store import Rescued, ServerRecord, Store
-from windlass.engine.heart import Heart, new_record, new_server_id
+from windlass.engine.heart import SCHEDULING, Heart, new_record, new_server_id
 from windlass.engine.promoter import Promoter
 from windlass.engine.pruner import Pruner
 from windlass.engine.rescuer import Rescuer
@@ -39,7 +40,7 @@ class Services:
     def _describe(self) -> ServerRecord:
         if self._record is None:
             server_id = new_server_id(self._name, clock=self._clock, rng=self._rng)
-            self._record = new_record(server_id, clock=self._clock)
+            self._record = replace(new_record(server_id, clock=self._clock), details={SCHEDULING: "off"})
         return self._record
 
 

@@ -44,3 +44,6 @@ class Registered:
     timeout: timedelta | Unset | None = UNSET
     retry: RetryRule | Unset = UNSET
     aliases: tuple[str, ...] = ()
+    priority: int | None = None
+    """Stamped on each of its jobs at the enqueue, as `max_attempts` is; None for what its queue has."""
+    max_attempts: int | None = None

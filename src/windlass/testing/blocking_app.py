@@ -4,7 +4,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from windlass.app.app import App
-from windlass.blocking.client import Blocking, BlockingClient
+from windlass.blocking.client import BlockingClient
+from windlass.blocking.layer import Blocking
 from windlass.client.client import Client
 from windlass.core.store import Store
 from windlass.testing.app import TestApp

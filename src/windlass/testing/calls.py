@@ -4,7 +4,7 @@ A call is made on the store first. The model is then asked whether it would have
 several calls were made together, in some order of them.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import permutations
@@ -14,6 +14,7 @@ from windlass.core.errors import UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.job import Job, Note, PreparedJob, Token
 from windlass.core.retention import Retention
+from windlass.core.schedule import DueSchedules, Firing, Schedule
 from windlass.core.states import State
 from windlass.core.store import (
     ClaimRequest,
@@ -201,6 +202,51 @@ def unlock(name: str, holder: str) -> Call:
     return Call(
         "unlock", lambda store: store.unlock(name, holder), lambda model, answer: answer is model.unlock(name, holder)
     )
+
+
+def write_schedule(schedule: Schedule, expected: int | None) -> Call:
+    """Write a schedule, with a revision of any age."""
+    return Call(
+        "write_schedule",
+        lambda store: store.write_schedule(schedule, expected=expected),
+        lambda model, answer: model.schedules.write(schedule, expected, answer),
+    )
+
+
+def remove_schedule(schedule_id: str) -> Call:
+    """Remove a schedule that may not be there."""
+    return Call(
+        "remove_schedule",
+        lambda store: store.remove_schedule(schedule_id),
+        lambda model, answer: answer is model.schedules.remove(schedule_id),
+    )
+
+
+def due_schedules(declared: Collection[str], limit: int) -> Call:
+    """Look which schedules are due."""
+
+    def explain(model: Model, answer: DueSchedules) -> bool:
+        return model.schedules.due(declared, limit, model.now) == answer
+
+    return Call("due_schedules", lambda store: store.due_schedules(declared, limit=limit), explain)
+
+
+def fire(firing: Firing) -> Call:
+    """Fire a schedule, with a revision of any age; a conflict is an answer like any other."""
+
+    async def make(store: Store) -> object:
+        try:
+            return await store.fire(firing)
+        except UniqueConflict:
+            return UniqueConflict
+
+    def explain(model: Model, answer: object) -> bool:
+        try:
+            return model.fire(firing) == answer
+        except UniqueConflict:
+            return answer is UniqueConflict
+
+    return Call("fire", make, explain)
 
 
 def visible(job: Job) -> Job:

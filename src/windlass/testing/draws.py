@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from windlass.core.ids import JobId
 from windlass.core.job import NO_HEADERS, Failure, PreparedJob
 from windlass.core.retention import Keep, Retention
+from windlass.core.schedule import Schedule
 from windlass.core.store import ClaimRequest, KvAny, KvWrite, RescueRequest
 from windlass.core.unique import Unique, hold
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
@@ -117,6 +118,60 @@ locks = st.sampled_from(["l1", "l2"])
 kv_writes = st.builds(KvWrite, keys, values, st.just(KvAny.ANY) | values)
 
 
+schedule_ids = st.sampled_from(["s1", "s2"])
+schedules = st.builds(
+    Schedule,
+    id=schedule_ids,
+    rule=st.sampled_from(["*/5 * * * *", "every 5s"]),
+    queue=queues,
+    kind=st.sampled_from([None, "x"]),
+    payload=payloads,
+    codec=st.just("raw"),
+    headers=st.sampled_from([NO_HEADERS, {"trace": "ü"}]),
+    priority=st.just(1000),
+    max_attempts=st.just(3),
+    overlap=st.sampled_from(["skip", "skip", "allow"]),
+    declared=st.booleans(),
+    paused=st.sampled_from([False, False, False, True]),
+)
+next_runs = st.sampled_from([0, 0, -5, 5, None])
+"""Seconds from now to the next run of a schedule."""
+
+
+class Put(NamedTuple):
+    """A schedule to be written: over one that was read before, if that is told, or as a new one."""
+
+    schedule: Schedule
+    next_run: int | None
+    pick: int | None
+
+
+class Remove(NamedTuple):
+    """A schedule to be removed."""
+
+    schedule_id: str
+
+
+class Fire(NamedTuple):
+    """A schedule to be fired, as it was read at any time; `now` when somebody asks for a run."""
+
+    pick: int
+    jobs: Sequence[PreparedJob]
+    next_run: int | None
+    now: bool
+
+
+puts = st.builds(Put, schedules, next_runs, st.none() | picks)
+removals = st.builds(Remove, schedule_ids)
+fires = st.builds(
+    Fire,
+    picks,
+    st.lists(prepared_jobs(), min_size=1, max_size=2) | st.just([]),
+    next_runs,
+    st.sampled_from([False, False, True]),
+)
+
+
 class Enqueue(NamedTuple):
     """Enqueue beside other calls."""
 
@@ -156,7 +211,7 @@ class Rescue(NamedTuple):
     retention: Retention
 
 
-Rival: TypeAlias = Enqueue | ClaimRequest | Settle | Cancel | Retry | Pause | Rescue | KvWrite
+Rival: TypeAlias = Enqueue | ClaimRequest | Settle | Cancel | Retry | Pause | Rescue | KvWrite | Put | Remove | Fire
 some = st.lists(picks, min_size=1, max_size=2)
 rivals: st.SearchStrategy[Rival] = st.one_of(
     st.builds(Enqueue, st.lists(prepared_jobs(), min_size=1, max_size=2)),
@@ -167,4 +222,8 @@ rivals: st.SearchStrategy[Rival] = st.one_of(
     st.builds(Pause, queues, st.sampled_from([False, False, True])),
     st.builds(Rescue, rescues, retentions),
     kv_writes,
+    puts,
+    removals,
+    fires,
+    fires,
 )

@@ -13,115 +13,66 @@ A test of a store says where a fresh one comes from:
 It needs Hypothesis. `WINDLASS_EXAMPLES` says how many examples to run.
 """
 
-import asyncio
 import os
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, assert_never
-from uuid import UUID
+from typing import Any, Final, assert_never
 
 from hypothesis import HealthCheck, settings, stateful
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, precondition, rule
 
-from windlass.core.clock import Clock, Rng
-from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job, Note, PreparedJob, Progress, Token
 from windlass.core.retention import KEEP_ALL, Retention
 from windlass.core.states import State
-from windlass.core.stats import QueueStats, Totals
-from windlass.core.store import (
-    ClaimRequest,
-    KvWrite,
-    RescueRequest,
-    Settlement,
-    Store,
-)
+from windlass.core.store import ClaimRequest, KvWrite, RescueRequest, Settlement
 from windlass.testing import calls, draws
-from windlass.testing.calls import Call, explanation, in_full, visible, within_attempts
-from windlass.testing.clock import FakeClock
-from windlass.testing.model import Minute, Model
-from windlass.testing.rng import SeededRng
+from windlass.testing.calls import Call, explanation, within_attempts
+from windlass.testing.compared import Fresh, Place, gathered
+from windlass.testing.schedule_rules import ScheduleRules
 
-T = TypeVar("T")
-Place: TypeAlias = Callable[[Clock, Rng], Store]
-"""Makes a store, not open yet, in one place: a second one made there finds the jobs of the first."""
-Fresh: TypeAlias = Callable[[], AbstractContextManager[Place]]
+__all__ = ["STEPS", "Fresh", "Place", "StoreMachine", "run_machine"]
 
 EXAMPLES: Final = int(os.environ.get("WINDLASS_EXAMPLES", "100"))
 STEPS: Final = 50
 
 
-class View(NamedTuple):
-    """All that can be read of a store, without what is its own business."""
-
-    jobs: list[Job]
-    holders: dict[JobId, tuple[bool, Token | None]]
-    queues: dict[str, tuple[bool, Totals]]
-    minutes: dict[Minute, Totals]
-    values: list[tuple[bytes, bytes]]
-
-
-class StoreMachine(RuleBasedStateMachine):
+class StoreMachine(ScheduleRules):
     """One store, one model, three draws.workers, and every claim that was ever given."""
 
     def __init__(self, fresh: Fresh) -> None:
         """Open a fresh store."""
-        super().__init__()
-        self.clock = FakeClock()
-        self.model = Model(self.clock.now())
+        super().__init__(fresh)
         self.claims: list[calls.Held] = []
         self.tokens: set[Token] = set()
-        self.ids: list[JobId] = []
         self.requests = 0
-        self.runner = asyncio.Runner()
-        self.where: AbstractContextManager[Place] = fresh()
-        self.place: Place = self.where.__enter__()
-        self.rng = SeededRng()
-        self.store: Store = self.place(self.clock, self.rng)
-        self.run(self.store.open())
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do one call of the store."""
-        return self.runner.run(work)
-
-    def teardown(self) -> None:
-        """Close the store, whatever happened."""
-        try:
-            self.run(self.store.close())
-        finally:
-            self.runner.close()
-            self.where.__exit__(None, None, None)
 
     @initialize(jobs=st.lists(draws.prepared_jobs(), min_size=3, max_size=6), request=draws.requests)
     def begin(self, jobs: list[PreparedJob], request: ClaimRequest) -> None:
         """Begin with jobs, some of them claimed: most of what can go wrong needs that."""
-        self._do(calls.enqueue(self._named(jobs)))
-        self._hold(self._do(calls.claim(request)))
+        self.do(calls.enqueue(self.named(jobs)))
+        self._hold(self.do(calls.claim(request)))
 
     @rule(jobs=st.lists(draws.prepared_jobs(), max_size=4), same=st.none() | draws.picks, repeat=st.booleans())
     def enqueue(self, jobs: list[PreparedJob], same: int | None, *, repeat: bool) -> None:
         """Enqueue a batch, maybe with an id that was used before, maybe twice by one request."""
-        batch = self._named(jobs)
+        batch = self.named(jobs)
         if batch and same is not None:
             batch[-1] = batch[-1]._replace(id=self._pick(same))
-        self._do(calls.enqueue(batch, self._request_id()), repeat=repeat)
+        self.do(calls.enqueue(batch, self._request_id()), repeat=repeat)
 
     @rule(request=draws.requests, repeat=st.booleans())
     def claim(self, request: ClaimRequest, *, repeat: bool) -> None:
         """Claim, maybe twice by one request: the second time gives the same claims."""
-        self._hold(self._do(calls.claim(request, self._request_id()), repeat=repeat))
+        self._hold(self.do(calls.claim(request, self._request_id()), repeat=repeat))
 
     @precondition(lambda self: self.claims)
     @rule(several=st.lists(draws.endings, min_size=1, max_size=4), repeat=st.booleans())
     def settle(self, several: list[draws.Ending], *, repeat: bool) -> None:
         """Settle claims of any age, in one batch."""
         batch = [self._settlement(ending, self.claims) for ending in several]
-        self._do(calls.settle(batch, self._request_id()), repeat=repeat)
+        self.do(calls.settle(batch, self._request_id()), repeat=repeat)
 
     @precondition(lambda self: self.stale())
     @rule(late=st.lists(draws.endings, min_size=1, max_size=2), timely=st.lists(draws.endings, max_size=2))
@@ -130,19 +81,19 @@ class StoreMachine(RuleBasedStateMachine):
         stale = self.stale()
         batch = [self._settlement(ending, stale) for ending in late]
         batch += [self._settlement(ending, self.claims) for ending in timely]
-        self._do(calls.settle(batch))
+        self.do(calls.settle(batch))
 
     @rule(request=draws.requests)
     def take_over(self, request: ClaimRequest) -> None:
         """Take every claim back, and claim again: the old tokens are stale."""
-        self._do(calls.rescue(RescueRequest(force=True, limit=draws.MANY), KEEP_ALL))
-        self._hold(self._do(calls.claim(request)))
+        self.do(calls.rescue(RescueRequest(force=True, limit=draws.MANY), KEEP_ALL))
+        self._hold(self.do(calls.claim(request)))
 
     @precondition(lambda self: self.claims)
     @rule(chosen=st.lists(draws.picks, min_size=1, max_size=3), lease=draws.leases)
     def renew(self, chosen: list[int], lease: timedelta) -> None:
         """Renew claims of any age."""
-        self._do(calls.renew(list(map(self._held, chosen)), lease))
+        self.do(calls.renew(list(map(self._held, chosen)), lease))
 
     @precondition(lambda self: self.claims)
     @rule(
@@ -152,38 +103,38 @@ class StoreMachine(RuleBasedStateMachine):
     )
     def note(self, pick: int, progress: Progress | None, lines: list[tuple[str, str]]) -> None:
         """Report with a claim of any age."""
-        self._do(calls.note(Note(*self._held(pick), progress, lines)))
+        self.do(calls.note(Note(*self._held(pick), progress, lines)))
 
     @rule(chosen=st.lists(draws.picks, min_size=1, max_size=3), retention=draws.retentions)
     def cancel(self, chosen: list[int], retention: Retention) -> None:
         """Cancel jobs in any state."""
-        self._do(calls.cancel(list(map(self._pick, chosen)), retention))
+        self.do(calls.cancel(list(map(self._pick, chosen)), retention))
 
     @rule(chosen=st.lists(draws.picks, min_size=1, max_size=3))
     def retry(self, chosen: list[int]) -> None:
         """Retry jobs in any state."""
-        self._do(calls.retry(list(map(self._pick, chosen))))
+        self.do(calls.retry(list(map(self._pick, chosen))))
 
     @rule(chosen=st.lists(draws.picks, min_size=1, max_size=3))
     def delete(self, chosen: list[int]) -> None:
         """Delete jobs in any state."""
-        self._do(calls.delete(list(map(self._pick, chosen))))
+        self.do(calls.delete(list(map(self._pick, chosen))))
 
     @rule(pick=draws.picks, by=st.none() | st.sampled_from([-10, 0, 7]))
     def reschedule(self, pick: int, by: int | None) -> None:
         """Give a job another time, past or to come."""
         run_at = None if by is None else self.clock.now() + timedelta(seconds=by)
-        self._do(calls.reschedule(self._pick(pick), run_at))
+        self.do(calls.reschedule(self._pick(pick), run_at))
 
     @rule(queue=draws.queues, paused=st.sampled_from([False, False, True]))
     def pause(self, queue: str, *, paused: bool) -> None:
         """Pause or resume a queue, known or not."""
-        self._do(calls.pause(queue, paused=paused))
+        self.do(calls.pause(queue, paused=paused))
 
     @rule(request=draws.rescues, retention=draws.retentions)
     def rescue(self, request: RescueRequest, retention: Retention) -> None:
         """Take back claims."""
-        self._do(calls.rescue(request, retention))
+        self.do(calls.rescue(request, retention))
 
     @rule()
     def promote(self) -> None:
@@ -192,44 +143,45 @@ class StoreMachine(RuleBasedStateMachine):
 
         self.run(self.store.promote(limit=draws.MANY))
 
-        for job in self._listing():
+        for job in self.listing():
             assert job.state is not State.SCHEDULED or job.run_at > self.clock.now()
 
     @rule(retention=draws.retentions)
     def prune(self, retention: Retention) -> None:
         """Prune everything that is past its retention."""
-        before = {job.id for job in self._listing()}
+        before = {job.id for job in self.listing()}
 
         count = self.run(self.store.prune(retention, limit=draws.MANY))
 
-        removed = before - {job.id for job in self._listing()}
+        removed = before - {job.id for job in self.listing()}
         assert len(removed) == count
         assert self.model.prune(removed, retention)
 
     @rule(write=draws.kv_writes)
     def kv_write(self, write: KvWrite) -> None:
         """Write a value, with or without a condition."""
-        self._do(calls.kv_write(write))
+        self.do(calls.kv_write(write))
 
     @rule(name=draws.locks, holder=draws.workers, ttl=draws.seconds)
     def lock(self, name: str, holder: str, ttl: timedelta) -> None:
         """Take, renew or fail to take a lock."""
-        self._do(calls.lock(name, holder, ttl))
+        self.do(calls.lock(name, holder, ttl))
 
     @rule(name=draws.locks, holder=draws.workers)
     def unlock(self, name: str, holder: str) -> None:
         """Let go of a lock that may be another's or over."""
-        self._do(calls.unlock(name, holder))
+        self.do(calls.unlock(name, holder))
 
     @rule(rivals=st.lists(draws.rivals, min_size=2, max_size=4))
     def do_together(self, rivals: list[draws.Rival]) -> None:
         """Make calls at once: some order of them must explain all answers, and what is read afterwards."""
         made = list(map(self._call, rivals))
 
-        answers = self.run(_gathered(call.make(self.store) for call in made))
+        answers = self.run(gathered(call.make(self.store) for call in made))
 
-        seen = self._view()
-        fitting = [model for model in explanation(self.model, made, answers) if self._wanted(model) == seen]
+        seen, schedules = self.view(), self.schedules()
+        explained = explanation(self.model, made, answers)
+        fitting = [model for model in explained if self.wanted(model) == seen and model.schedules.look(schedules)]
         assert fitting, [(call.name, answer) for call, answer in zip(made, answers, strict=True)]
         self.model = fitting[0]
         for call, answer in zip(made, answers, strict=True):
@@ -239,7 +191,7 @@ class StoreMachine(RuleBasedStateMachine):
     def _call(self, rival: draws.Rival) -> Call:
         match rival:
             case draws.Enqueue(jobs):
-                return calls.enqueue(self._named(jobs))
+                return calls.enqueue(self.named(jobs))
             case draws.Settle(several):
                 return calls.settle([self._settlement(each, self.claims) for each in several] if self.claims else [])
             case draws.Cancel(chosen, retention):
@@ -254,6 +206,8 @@ class StoreMachine(RuleBasedStateMachine):
                 return calls.claim(rival)
             case KvWrite():
                 return calls.kv_write(rival)
+            case draws.Put() | draws.Remove() | draws.Fire():
+                return self.schedule_call(rival)
             case _:
                 assert_never(rival)
 
@@ -283,80 +237,6 @@ class StoreMachine(RuleBasedStateMachine):
         self.run(self.store.open())
         self.run(before.close())
 
-    @invariant()
-    def everything_is_as_the_model_says(self) -> None:
-        """Read everything back, in every way that a store can be read (I1 to I8)."""
-        seen, wanted = self._view(), self._wanted(self.model)
-
-        assert seen.jobs == wanted.jobs
-        assert seen.holders == wanted.holders
-        assert seen.queues == wanted.queues
-        assert seen.minutes == wanted.minutes
-        assert seen.values == wanted.values
-
-    def _do(self, call: Call, *, repeat: bool = False) -> Any:  # noqa: ANN401 - each call has an answer of its own
-        answer = self.run(_gathered([call.make(self.store)]))[0]
-        assert call.explain(self.model, answer), (call.name, answer)
-        if repeat:
-            assert self.run(_gathered([call.make(self.store)])) == [answer]
-        return answer
-
-    def _view(self) -> View:
-        listed = self._listing()
-        read = self.run(self.store.get([*(job.id for job in listed), *self.ids]))
-        assert [job and visible(job) for job in read[: len(listed)]] == [
-            visible(job)._replace(headers=dict(job.headers)) for job in listed
-        ]
-        assert {job.id for job in read if job is not None} == {job.id for job in listed}
-        assert all(job.attempt <= job.max_attempts for job in listed)
-        glances = self.run(self.store.glance(self.ids))
-        return View(
-            jobs=[in_full(job, self.clock.now()) for job in read[: len(listed)] if job is not None],
-            holders={
-                job_id: (glance.cancel_requested, glance.token if glance.state is State.RUNNING else None)
-                for job_id, glance in glances.items()
-            },
-            queues=self._queues(listed),
-            minutes=self._minutes(),
-            values=self.run(self.store.kv_scan(b"", after=None, limit=draws.MANY)),
-        )
-
-    def _wanted(self, model: Model) -> View:
-        records = sorted(model.jobs.values(), key=lambda record: record.job.seq)
-        return View(
-            jobs=[in_full(record.job, self.clock.now()) for record in records],
-            holders={record.job.id: (record.job.cancel_requested, record.token) for record in records},
-            queues={queue: (paused, model.totals(queue)) for queue, paused in sorted(model.paused.items())},
-            minutes={minute: Totals(**counts) for minute, counts in model.counts.items()},
-            values=sorted(model.kv.items()),
-        )
-
-    def _queues(self, listed: Sequence[Job]) -> dict[str, tuple[bool, Totals]]:
-        rows = self.run(self.store.stats())
-        for row in rows:
-            # the counts of one moment equal a listing of the same moment (I13)
-            here = [job for job in listed if job.queue == row.queue]
-            assert row == _counted(row, here)
-        assert [row.queue for row in rows] == sorted(row.queue or "" for row in rows)
-        self._look_closer(rows, listed)
-        return {row.queue or "": (row.paused, row.totals) for row in rows}
-
-    def _look_closer(self, rows: Sequence[QueueStats], listed: Sequence[Job]) -> None:
-        """Ask in other words for what was told already."""
-        names = [row.queue or "" for row in rows]
-        assert self.run(self.store.paused([*names, "unknown"])) == [row.queue for row in rows if row.paused]
-        for queue in names:
-            ready = {job.kind for job in listed if job.queue == queue and job.state is State.PENDING}
-            assert self.run(self.store.kinds(queue)) == sorted(kind for kind in ready if kind is not None)
-
-    def _minutes(self) -> dict[Minute, Totals]:
-        since, until = self.clock.now() - timedelta(days=7), self.clock.now() + timedelta(minutes=1)
-        rows = self.run(self.store.minutes(since=since, until=until))
-        return {(row.minute, row.queue, row.kind): row.counts for row in rows if any(row.counts)}
-
-    def _listing(self) -> list[Job]:
-        return self.run(self.store.jobs(JobFilter(), after=None, limit=draws.MANY))
-
     def stale(self) -> list[calls.Held]:
         """Return the claims whose jobs are with somebody else by now."""
         holders = {job_id: record.token for job_id, record in self.model.jobs.items()}
@@ -364,15 +244,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _settlement(self, ending: draws.Ending, among: Sequence[calls.Held]) -> Settlement:
         job_id, token = among[-1 - ending.pick % len(among)]
-        then = self._named(ending.then)
+        then = self.named(ending.then)
         return within_attempts(self.model, Settlement(job_id, token, ending.verdict, ending.keep, then, ending.kv))
-
-    def _named(self, jobs: Sequence[PreparedJob]) -> list[PreparedJob]:
-        """Give each job an id that was never used."""
-        first = len(self.ids) + 1
-        named = [job._replace(id=JobId(str(UUID(int=first + n)))) for n, job in enumerate(jobs)]
-        self.ids += [job.id for job in named]
-        return named
 
     def _hold(self, given: Sequence[tuple[Job, Token]]) -> None:
         tokens = {token for _, token in given}
@@ -412,23 +285,4 @@ def run_machine(fresh: Fresh, *, examples: int = EXAMPLES, steps: int = STEPS) -
             print_blob=True,
             report_multiple_bugs=False,
         ),
-    )
-
-
-async def _gathered(work: Iterable[Awaitable[Any]]) -> list[Any]:
-    return await asyncio.gather(*work)
-
-
-def _counted(row: QueueStats, jobs: Sequence[Job]) -> QueueStats:
-    waiting = [job.run_at for job in jobs if job.state is State.PENDING]
-    states = Counter(job.state for job in jobs)
-    return replace(
-        row,
-        scheduled=states[State.SCHEDULED],
-        pending=states[State.PENDING],
-        running=states[State.RUNNING],
-        succeeded=states[State.SUCCEEDED],
-        dead=states[State.DEAD],
-        cancelled=states[State.CANCELLED],
-        oldest_waiting=min(waiting, default=None),
     )

@@ -16,6 +16,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Delivery, Enqueued, Failure, Job, LogLine, Note, PreparedJob, Token
 from windlass.core.names import HISTORY_KEPT, LOG_LINES_KEPT
 from windlass.core.retention import Retention
+from windlass.core.schedule import Fired, FireOutcome, Firing
 from windlass.core.states import State
 from windlass.core.stats import Totals
 from windlass.core.store import (
@@ -41,6 +42,7 @@ from windlass.core.verdict import (
     ToSnoozed,
     ToSucceeded,
 )
+from windlass.testing.schedule_model import ScheduleModel
 
 Minute: TypeAlias = tuple[datetime, str, str]
 """A minute, a queue and a kind."""
@@ -79,6 +81,7 @@ class Model:
     locks: dict[str, tuple[str, datetime]] = field(default_factory=dict[str, tuple[str, datetime]])
     paused: dict[str, bool] = field(default_factory=dict[str, bool])
     """Every known queue, and whether it is paused."""
+    schedules: ScheduleModel = field(default_factory=ScheduleModel)
     counts: dict[Minute, dict[str, int]] = field(default_factory=dict[Minute, dict[str, int]])
     gone: set[Token] = field(default_factory=set[Token])
     """Tokens that settled a job whose record was deleted: a store need not remember them."""
@@ -93,6 +96,7 @@ class Model:
             kv=dict(self.kv),
             locks=dict(self.locks),
             paused=dict(self.paused),
+            schedules=self.schedules.copy(),
             counts={minute: dict(counts) for minute, counts in self.counts.items()},
             gone=set(self.gone),
         )
@@ -318,6 +322,20 @@ class Model:
                 self._drop(self.jobs[job.id])
         places = {(job.queue, job.state) for job in ended}
         return all(_pruned_well(ended, removed, retention, self.now, place) for place in places)
+
+    def fire(self, firing: Firing) -> Fired:
+        """Make the jobs of a schedule and move it on, or nothing at all."""
+        own = self.schedules.by_id.get(firing.schedule_id)
+        last = None if own is None else own.last_job_id
+        if own is None or not self.schedules.may_fire(firing, self.now):
+            return Fired(FireOutcome.LOST, last)
+        before = None if last is None else self.jobs.get(last)
+        if own.overlap == "skip" and firing.jobs and before is not None and not before.job.state.finished:
+            self.schedules.skip(firing)
+            return Fired(FireOutcome.OVERLAPS, last)
+        made = [enqueued.id for enqueued in self.enqueue(firing.jobs)]
+        self.schedules.fire(firing, made[-1] if made else None)
+        return Fired(FireOutcome.DONE, made[-1] if made else last)
 
     def kv_write(self, write: KvWrite) -> bool:
         """Write if the condition holds."""

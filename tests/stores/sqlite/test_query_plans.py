@@ -58,6 +58,13 @@ def plan(connection: sqlite3.Connection, name: str) -> list[str]:
         ("oldest_waiting", "INDEX windlass_ready (queue=? AND priority>?)"),
         ("stranded", "INDEX windlass_leased (lease_expires_at<?)"),
         ("holder", "PRIMARY KEY (name=?)"),
+        ("upcoming_schedules", "INDEX windlass_upcoming (next_run_at>?)"),
+        ("upcoming_declared", "INDEX sqlite_autoindex_windlass_schedule_1 (id=?)"),
+        ("schedules_of", "INDEX sqlite_autoindex_windlass_schedule_1 (id=?)"),
+        ("schedule_standing", "INDEX sqlite_autoindex_windlass_schedule_1 (id=?)"),
+        ("move_schedule", "INDEX sqlite_autoindex_windlass_schedule_1 (id=?)"),
+        ("remove_schedule", "INDEX sqlite_autoindex_windlass_schedule_1 (id=?)"),
+        ("next_revision", "PRIMARY KEY (name=?)"),
     ],
 )
 def test_a_hot_statement_goes_by_its_index(connection: sqlite3.Connection, name: str, found_by: str) -> None:
@@ -95,6 +102,12 @@ def test_a_hot_statement_goes_by_its_index(connection: sqlite3.Connection, name:
         "holder",
         "free_hold",
         "paused",
+        "upcoming_schedules",
+        "schedules_of",
+        "schedule_standing",
+        "move_schedule",
+        "remove_schedule",
+        "next_revision",
     ],
 )
 def test_a_hot_statement_scans_and_sorts_nothing(connection: sqlite3.Connection, name: str) -> None:

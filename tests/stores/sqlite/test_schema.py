@@ -2,21 +2,24 @@
 
 import re
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import windlass
 from tests.stores.sqlite.parameters import some_parameters
-from windlass import Client
+from windlass import Client, SchemaTooOld, State
 from windlass.core.failpoint import arm, disarm
+from windlass.core.schedule import FireOutcome, Firing
 from windlass.stores import sqlite
 from windlass.stores.sqlite import database
 from windlass.stores.sqlite.database import SCHEMA
 from windlass.stores.sqlite.statements import migration
-from windlass.testing.failpoints import Faulted
+from windlass.testing.conformance.given import a_job, a_schedule, written
+from windlass.testing.failpoints import Fault, Faulted
 
 HERE = Path(sqlite.__file__).parent
 # Tables first, each followed by its indexes.
@@ -89,6 +92,92 @@ async def test_a_making_that_fails_leaves_a_file_that_can_be_made_anew(path: Pat
         await client.enqueue("email")
 
     assert tables == (0,)
+
+
+async def test_a_making_that_fails_between_two_migrations_leaves_nothing_of_the_first(path: Path, url: str) -> None:
+    def fail() -> None:
+        message = "in the second"
+        raise Faulted(message)
+
+    first = len(list(database.statements(migration(1))))
+    fault = Fault("sqlite.migrate.after_statement", fail, lambda reached: reached > first)
+    arm(fault.point, fault)
+    with pytest.raises(Faulted):
+        async with windlass.connect(url):
+            pass
+    disarm()
+
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("select count(*) from sqlite_master").fetchone() == (0,)
+    assert fault.reached == first + 1
+
+
+@asynccontextmanager
+async def of_schema(version: int, url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Client]:
+    """Open a store as the release did whose schema this was."""
+    with monkeypatch.context() as older:
+        older.setattr(database, "SCHEMA", version)
+        client = windlass.connect(url)
+        await client.open()
+    async with client:
+        yield client
+
+
+async def test_a_store_of_the_first_schema_is_refused_without_a_migration(
+    path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with of_schema(1, url, monkeypatch) as client:
+        await client.enqueue("email")
+    before = path.read_bytes()
+
+    with pytest.raises(SchemaTooOld, match=r"version 1.*\?migrate=yes"):
+        async with windlass.connect(url):
+            pass
+
+    assert path.read_bytes() == before
+
+
+async def test_a_store_of_the_first_schema_is_brought_up_with_its_jobs(
+    path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with of_schema(1, url, monkeypatch) as client:
+        done = await client.enqueue("email", b"hello")
+        await client.enqueue("email", delay=60)
+        running = await client.claim("email", lease=3_600)
+        assert running is not None
+        await client.kv.put("k", b"v")
+
+    async with windlass.connect(f"{url}?migrate=yes") as client:
+        await client.ack(running)
+        job = await client.get(done.id)
+        stats = await client.stats("email")
+        value = await client.kv.get("k")
+        schedule = await written(client.store, a_schedule("s", datetime(2026, 1, 1, tzinfo=UTC)))
+        fired = await client.store.fire(Firing("s", schedule.revision, [a_job("email")], schedule.next_run_at))
+
+    assert (job and (job.state, job.payload), value) == ((State.SUCCEEDED, b"hello"), b"v")
+    assert (stats.scheduled, stats.pending, stats.running, stats.succeeded) == (1, 0, 0, 1)
+    assert (schedule.revision, fired.outcome) == (1, FireOutcome.DONE)
+    with closing(sqlite3.connect(path)) as connection:
+        assert (HERE / "schema.sql").read_text() == dump(connection)
+
+
+async def test_a_process_of_the_previous_release_goes_on_while_others_bring_the_store_up(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with of_schema(SCHEMA - 1, url, monkeypatch) as older:
+        first = await older.enqueue("email")
+        async with windlass.connect(f"{url}?migrate=yes") as newer:
+            second = await newer.enqueue("email")
+            claims = [await older.claim("email"), await newer.claim("email")]
+            third = await older.enqueue("email")
+
+            assert [claim and claim.job.id for claim in claims] == [first.id, second.id]
+            for client, claim in zip([newer, older], claims, strict=True):
+                assert claim is not None
+                await client.ack(claim)
+            assert (await newer.stats("email")).totals.succeeded == 2
+            assert (await older.get(third.id)) == await newer.get(third.id)
 
 
 def next_migration(number: int) -> str:

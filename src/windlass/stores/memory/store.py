@@ -13,6 +13,7 @@ from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
 from windlass.core.retention import Retention
+from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
 from windlass.core.stats import MinuteCounts, QueueStats
 from windlass.core.store import (
     AuditEntry,
@@ -36,6 +37,7 @@ from windlass.core.store import (
 from windlass.core.topics import PAUSES, Hub, Topic, lock_topic
 from windlass.stores.memory import claiming, enqueuing, inspecting, settling, steering
 from windlass.stores.memory.house import House
+from windlass.stores.memory.scheduling import Schedules
 from windlass.stores.memory.table import Table
 
 FEATURES = Features(
@@ -81,6 +83,7 @@ class MemoryStore:
         self._rng = rng
         self._table = Table()
         self._house = House()
+        self._schedules = Schedules(self._table)
         self._hub = Hub()
         self._step = Step(clock, self._table, self._hub)
 
@@ -196,6 +199,26 @@ class MemoryStore:
             self._house.prune(self._table, now)
             return steering.prune(self._table, retention, limit, now)
 
+    async def write_schedule(self, schedule: Schedule, *, expected: int | None) -> int | None:
+        """Write a schedule if its revision is still `expected`."""
+        with self._step:
+            return self._schedules.write(schedule, expected)
+
+    async def remove_schedule(self, schedule_id: str) -> bool:
+        """Remove a schedule."""
+        with self._step:
+            return self._schedules.remove(schedule_id)
+
+    async def due_schedules(self, declared: Collection[str], *, limit: int) -> DueSchedules:
+        """Return up to `limit` schedules that are due and not paused."""
+        with self._step as now:
+            return self._schedules.due(declared, limit, now)
+
+    async def fire(self, firing: Firing) -> Fired:
+        """Enqueue the jobs of a schedule and move its next run on."""
+        with self._step as now:
+            return self._schedules.fire(firing, now)
+
     async def kv_get(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the caller's own values."""
         with self._step:
@@ -280,6 +303,11 @@ class MemoryStore:
         """Return every server that has not taken itself out."""
         with self._step:
             return sorted(self._house.servers.values(), key=lambda server: server.id)
+
+    async def schedules(self, ids: Collection[str] | None = None) -> ScheduleList:
+        """Return the schedules, or those with these ids, and the store's time."""
+        with self._step as now:
+            return ScheduleList(now, self._schedules.chosen(ids))
 
     async def audit(self, *, limit: int) -> list[AuditEntry]:
         """Return the newest entries first."""

@@ -3,9 +3,10 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 from urllib.parse import quote
@@ -16,7 +17,7 @@ from windlass.stores.sqlite.faults import not_a_database
 from windlass.stores.sqlite.statements import migration
 from windlass.stores.sqlite.turns import GIVE_UP_AFTER, Turns
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 PAGE_CACHE_KIB: Final = 8_192
 PAGE_SIZE: Final = 2_048
 """Of a file that we make: a lone commit writes four pages, and half of each costs less."""
@@ -179,8 +180,7 @@ def _bring_up(connection: sqlite3.Connection, path: Path, options: Options) -> N
     # outside of the transaction: SQLite changes the journal mode only there, and the page size only of an empty file
     connection.execute(f"pragma page_size = {PAGE_SIZE}")
     connection.execute("pragma journal_mode = wal")
-    for number in range(found + 1, SCHEMA + 1):
-        _migrate(connection, number)
+    _migrate(connection, range(found + 1, SCHEMA + 1))
 
 
 def _schema(connection: sqlite3.Connection) -> int:
@@ -191,16 +191,17 @@ def _schema(connection: sqlite3.Connection) -> int:
     return 0 if row is None else int(row[0])
 
 
-def _migrate(connection: sqlite3.Connection, number: int) -> None:
+def _migrate(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
+    """Run migrations in one transaction: a making that is killed leaves no store of an older schema."""
     connection.execute("begin immediate")
     try:
-        for statement in statements(migration(number)):
+        for statement in chain.from_iterable(statements(migration(number)) for number in numbers):
             connection.execute(statement)
             reach("sqlite.migrate.after_statement")
         connection.execute(
             "insert into windlass_meta (name, value) values ('schema', :number) "
             "on conflict (name) do update set value = :number",
-            {"number": number},
+            {"number": numbers[-1]},
         )
         connection.execute("commit")
     except BaseException:

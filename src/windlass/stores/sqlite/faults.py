@@ -43,7 +43,9 @@ def _fault(error: Exception, path: Path) -> WindlassError:
         case sqlite3.SQLITE_CANTOPEN:
             return _no_way_there(error, path)
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return StoreUnavailable(f"{path} is held by a writer outside of Windlass ({error})", retryable=True)
+            return StoreUnavailable(
+                f"{path} is held by a writer outside of Windlass ({error}): end its transaction", retryable=True
+            )
         case sqlite3.SQLITE_IOERR:
             return StoreUnavailable(f"the disk under {path} failed ({error}): look at the system's log", retryable=True)
         case _:
@@ -86,4 +88,6 @@ def _full(path: Path) -> StoreFull:
 
 
 def _no_way_there(error: Exception, path: Path) -> StoreUnavailable:
-    return StoreUnavailable(f"{path} cannot be opened ({error}): check that its folder exists and is writable")
+    return StoreUnavailable(
+        f"{path} cannot be opened ({error}): check that its folder exists, and that this user may read and write both"
+    )

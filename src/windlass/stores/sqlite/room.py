@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from windlass.core.clock import Clock
 from windlass.core.errors import WindlassError
-from windlass.core.topics import FLAGS, PAUSES, Hub
+from windlass.core.topics import FLAGS, PAUSES, SCHEDULES, Hub
 from windlass.stores.sqlite import looks
 from windlass.stores.sqlite.alive import AliveFiles
 from windlass.stores.sqlite.checkpoint import Checkpointer
@@ -95,7 +95,7 @@ class Room:
         # the first look rings as well: what was committed between a listener's own look and this one is not known
         if version != self._version:
             # these are news of our own moves, which write them: a caller's transaction only enqueues and settles
-            self._hub.ring_all(but=(FLAGS, PAUSES))
+            self._hub.ring_all(but=(FLAGS, PAUSES, SCHEDULES))
         self._version = version
         self._task = None
         self._timer = self._loop.call_later(LOOK_EVERY, self._look)

@@ -132,6 +132,31 @@ CREATE TABLE windlass_receipt (
     reply      text not null
 ) strict, without rowid;
 
+CREATE TABLE windlass_schedule (
+    id           text primary key,
+    rule         text not null,
+    timezone     text not null,
+    queue        text not null,
+    kind         text,
+    codec        text not null,
+    headers      text,
+    tenant       text,
+    priority     integer not null,
+    max_attempts integer not null,
+    catch_up     text not null,
+    overlap      text not null,
+    declared     integer not null,
+    paused       integer not null,
+    next_run_at  integer,
+    last_run_at  integer,
+    last_job_id  text,
+    revision     integer not null,
+    payload      blob not null
+) strict;
+
+CREATE INDEX windlass_upcoming on windlass_schedule (next_run_at, id)
+    where declared = 0 and paused = 0 and next_run_at is not null;
+
 CREATE TABLE windlass_server (
     id      text primary key,
     seen_at integer not null,

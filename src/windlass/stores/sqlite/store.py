@@ -15,6 +15,7 @@ from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
 from windlass.core.retention import Retention
+from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
 from windlass.core.stats import MinuteCounts, QueueStats
 from windlass.core.store import (
     AuditEntry,
@@ -35,13 +36,24 @@ from windlass.core.store import (
     SettleResult,
 )
 from windlass.core.topics import Hub, Topic
-from windlass.stores.sqlite import looks
+from windlass.stores.sqlite import looks, schedule_looks
 from windlass.stores.sqlite.calls import Move
 from windlass.stores.sqlite.check import check
 from windlass.stores.sqlite.database import Options
 from windlass.stores.sqlite.faults import translate
 from windlass.stores.sqlite.joined import SqliteJoined
-from windlass.stores.sqlite.moves import claim, enqueue, hold_claims, keep, operate, promote, prune, rescue, settle
+from windlass.stores.sqlite.moves import (
+    claim,
+    enqueue,
+    hold_claims,
+    keep,
+    operate,
+    promote,
+    prune,
+    rescue,
+    schedules,
+    settle,
+)
 from windlass.stores.sqlite.room import Room, open_room
 
 logger = logging.getLogger("windlass.sqlite")
@@ -77,7 +89,10 @@ UNLOCK: Final = Move(14, keep.unlock)
 BEAT: Final = Move(15, keep.beat)
 LEAVE: Final = Move(16, keep.leave)
 AUDIT: Final = Move(17, keep.write_audit)
-CLAIM: Final = Move(18, claim.claim)
+WRITE_SCHEDULE: Final = Move(18, schedules.write)
+REMOVE_SCHEDULE: Final = Move(19, schedules.remove)
+FIRE: Final = Move(20, schedules.fire)
+CLAIM: Final = Move(21, claim.claim)
 
 
 class SqliteStore:
@@ -200,6 +215,18 @@ class SqliteStore:
         """Delete records past their retention."""
         return await self._write(PRUNE, prune.PruneCall(retention, limit))
 
+    async def write_schedule(self, schedule: Schedule, *, expected: int | None) -> int | None:
+        """Write a schedule if its revision is still the expected one."""
+        return await self._write(WRITE_SCHEDULE, schedules.WriteCall(schedule, expected))
+
+    async def remove_schedule(self, schedule_id: str) -> bool:
+        """Remove a schedule."""
+        return await self._write(REMOVE_SCHEDULE, schedule_id)
+
+    async def fire(self, firing: Firing) -> Fired:
+        """Enqueue the jobs of a schedule and move its next run on."""
+        return await self._write(FIRE, firing)
+
     async def kv_write(self, write: KvWrite) -> bool:
         """Write one of the caller's own values."""
         return await self._write(KV, write)
@@ -272,6 +299,14 @@ class SqliteStore:
     async def servers(self) -> list[ServerRecord]:
         """Return every server."""
         return await self._look(looks.servers)
+
+    async def schedules(self, ids: Collection[str] | None = None) -> ScheduleList:
+        """Return schedules, and the store's time."""
+        return await self._look(schedule_looks.schedules, self._clock.now(), ids)
+
+    async def due_schedules(self, declared: Collection[str], *, limit: int) -> DueSchedules:
+        """Return what is due."""
+        return await self._look(schedule_looks.due_schedules, self._clock.now(), declared, limit)
 
     async def audit(self, *, limit: int) -> list[AuditEntry]:
         """Return what people did."""

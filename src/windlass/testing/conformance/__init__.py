@@ -42,9 +42,12 @@ PARTS: Final = (
     "pausing",
     "kv",
     "locking",
+    "schedules",
+    "firing",
     "siblings",
     "transactions",
     "serving",
+    "scheduler",
     "slots",
     "attempts",
     "surroundings",
@@ -53,6 +56,7 @@ PARTS: Final = (
     "stopping",
     "tenants",
     "failing",
+    "clocks",
 )
 FIXTURES: Final = (
     *("clock", "store", "transactional", "open_client", "client", "open_app", "app", "woken", "counts_add_up"),

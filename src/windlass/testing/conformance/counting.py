@@ -2,6 +2,8 @@
 
 from datetime import datetime, timedelta
 
+import pytest
+
 from windlass.client.client import Client
 from windlass.core.retention import KEEP_ALL
 from windlass.core.settings import QueueSettings
@@ -10,7 +12,17 @@ from windlass.core.stats import QueueStats, Totals
 from windlass.core.store import RescueRequest, Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
-from windlass.testing.conformance.given import AT_ONCE, MINUTE, SECOND, a_job, claim_one, claimed, settlement
+from windlass.testing.conformance.given import (
+    AT_ONCE,
+    HOUR,
+    MINUTE,
+    SECOND,
+    a_job,
+    claim_one,
+    claimed,
+    found,
+    settlement,
+)
 
 
 async def test_counts_follow_a_job_through_its_life(client: Client) -> None:
@@ -216,3 +228,36 @@ async def test_states_of_jobs_and_counts_are_of_one_moment(client: Client) -> No
     assert job is not None
     assert job.state is State.CANCELLED
     assert (await client.stats("email")).cancelled == 1
+
+
+@pytest.mark.parametrize("end", ["ack", "dead_letter", "cancel_claim", "nack", "rescue"])
+async def test_a_finished_job_is_nowhere_else(
+    open_client: OpenClient, store: Store, clock: FakeClock, end: str
+) -> None:
+    """B68: nobody finds it among those that run or wait, also when its lease would be over."""
+    client = await open_client(QueueSettings(max_attempts=1))
+    await client.enqueue("email", b"")
+    claim = await claimed(client, "email", lease=1)
+    match end:
+        case "ack":
+            await client.ack(claim)
+        case "nack":
+            await client.nack(claim, "boom")
+        case "rescue":
+            await client.rescue(force=True)
+        case _:
+            await (client.dead_letter if end == "dead_letter" else client.cancel_claim)(claim, "no")
+    ended = await found(client, claim.job.id)
+    assert ended.finished_at is not None
+    counted = await client.stats("email")
+
+    clock.advance(HOUR)
+
+    assert (await client.rescue(), await client.rescue(force=True), await client.promote()) == (0, 0, 0)
+    assert await client.claim("email") is None
+    assert await store.renew([(ended.id, claim.token)], MINUTE) == [None]
+    assert (await store.stranded(dead_after=MINUTE), await store.next_due(["email"])) == (0, None)
+    assert await found(client, ended.id) == ended
+    assert await client.stats("email") == counted
+    assert (counted.scheduled, counted.pending, counted.running) == (0, 0, 0)
+    assert counted.succeeded + counted.dead + counted.cancelled == 1

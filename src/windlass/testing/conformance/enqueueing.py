@@ -1,6 +1,7 @@
 """Jobs come in: one, many, all or none, and never twice under one id."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta, timezone
 from uuid import uuid4
 
 import pytest
@@ -209,8 +210,15 @@ async def test_a_payload_over_the_limit_is_refused_and_nothing_is_written(client
 
 
 async def test_what_cannot_mean_anything_is_refused(client: Client, clock: FakeClock) -> None:
+    """F35: no time, nor any other wish."""
     wrong = [
         NewJob("email", b"", delay=-1),
+        NewJob("email", b"", delay=timedelta(microseconds=-1)),
+        NewJob("email", b"", delay=float("nan")),
+        NewJob("email", b"", delay=float("inf")),
+        NewJob("email", b"", delay=timedelta.max),
+        NewJob("email", b"", run_at=datetime.min.replace(tzinfo=timezone(HOUR))),
+        NewJob("email", b"", run_at=datetime.max.replace(tzinfo=timezone(-HOUR))),
         NewJob("email", b"", run_at=clock.now().replace(tzinfo=None)),
         NewJob("email", b"", run_at=clock.now(), delay=1),
         NewJob("email", b"", priority=-1),
@@ -233,6 +241,20 @@ async def test_the_highest_priority_and_the_farthest_time_are_kept(client: Clien
 
     job = await found(client, done.id)
     assert (job.priority, job.run_at) == (2**31 - 1, far)
+
+
+async def test_the_first_moment_is_now_and_the_last_one_is_kept(client: Client, clock: FakeClock) -> None:
+    """F35."""
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
+    past = await client.enqueue("email", b"", run_at=first)
+    future = await client.enqueue("email", b"", run_at=last)
+
+    claim = await claimed(client, "email")
+    assert (claim.job.id, claim.job.run_at) == (past.id, clock.now())
+    assert await client.claim("email") is None
+    job = await found(client, future.id)
+    assert (job.state, job.run_at) == (State.SCHEDULED, last)
 
 
 async def test_jobs_of_one_call_may_go_to_several_queues(store: Store) -> None:

@@ -18,6 +18,7 @@ from windlass.core.store import Store
 from windlass.core.topics import Topic
 from windlass.system import TaskSpawn
 from windlass.testing.clock import FakeClock
+from windlass.testing.conformance.stepped_clock import SteppedClock
 from windlass.testing.rng import SeededRng
 
 T = TypeVar("T")
@@ -51,9 +52,9 @@ class Woken(Protocol):
 
 
 @pytest.fixture
-def clock() -> FakeClock:
+def clock() -> SteppedClock:
     """A clock that stands still until the test moves it."""
-    return FakeClock()
+    return SteppedClock()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from windlass.client.client import Client
 from windlass.core.ids import JobId
 from windlass.core.job import NO_HEADERS, Claim, Job, PreparedJob
 from windlass.core.retry import Fixed
+from windlass.core.schedule import Overlap, Schedule
 from windlass.core.settings import QueueSettings
 from windlass.core.store import ClaimRequest, Settlement, Store
 from windlass.core.unique import Unique, hold
@@ -51,6 +52,41 @@ def a_job(
         kv=kv or {},
         schedule_id=schedule_id,
     )
+
+
+def a_schedule(
+    schedule_id: str = "nightly",
+    next_run_at: datetime | None = None,
+    *,
+    overlap: Overlap = "allow",
+    declared: bool = False,
+    paused: bool = False,
+) -> Schedule:
+    """Return a schedule as stores take it, for raw jobs of the default queue."""
+    return Schedule(
+        id=schedule_id,
+        rule="*/5 * * * *",
+        queue="default",
+        codec="raw",
+        priority=1000,
+        max_attempts=3,
+        overlap=overlap,
+        declared=declared,
+        paused=paused,
+        next_run_at=next_run_at,
+    )
+
+
+async def written(store: Store, schedule: Schedule) -> Schedule:
+    """Write a schedule that is new, and return it as it is kept."""
+    assert await store.write_schedule(schedule, expected=None) is not None
+    return await kept(store, schedule.id)
+
+
+async def kept(store: Store, schedule_id: str) -> Schedule:
+    """Return a schedule that must be there."""
+    [schedule] = (await store.schedules([schedule_id])).schedules
+    return schedule
 
 
 def wanting(*queues: str, limit: int = 1, lease: timedelta = MINUTE, worker: str | None = None) -> ClaimRequest:

@@ -130,9 +130,11 @@ async def test_a_stuck_thread_is_shown_with_its_server(app: App, client: Client,
         assert record.details == {"stuck": handle.id}
         assert server.health().ready
         go.set()
-        await goes_by(app, clock, 11)
-        [record] = await client.store.servers()
-        assert record.details == {}
+        # a thread ends in its own time
+        async with asyncio.timeout(10):
+            while record.details:
+                await goes_by(app, clock, 11)
+                [record] = await client.store.servers()
 
 
 async def test_a_timeout_is_the_jobs_own_or_the_servers_or_none(app: App, clock: FakeClock) -> None:

@@ -26,7 +26,7 @@ async def test_a_job_for_later_is_not_given_now(client: Client, clock: FakeClock
 
 
 async def test_a_run_time_in_the_past_is_pending_now(client: Client, clock: FakeClock) -> None:
-    """C14."""
+    """C14, F35."""
     done = await client.enqueue("email", b"", run_at=clock.now() - SECOND)
 
     job = await found(client, done.id)

@@ -73,9 +73,11 @@ async def test_a_job_that_ends_within_the_grace_is_settled(app: App, clock: Fake
 async def test_running_code_is_told_of_a_stop_at_once(app: App, clock: FakeClock) -> None:
     """C75."""
     reasons: list[str | None] = []
+    begun = threading.Semaphore(0)
 
     @app.job
     async def work(ctx: Context) -> None:
+        begun.release()
         told = asyncio.create_task(ctx.cancelled.wait())
         slept = asyncio.create_task(clock.sleep(10))
         await asyncio.wait((told, slept), return_when=asyncio.FIRST_COMPLETED)
@@ -84,12 +86,14 @@ async def test_running_code_is_told_of_a_stop_at_once(app: App, clock: FakeClock
 
     @app.job
     def thread(ctx: Context) -> None:
+        begun.release()
         ctx.cancelled.wait_sync(10)
         reasons.append(ctx.cancelled.reason)
 
     async with serving(app) as server:
         for each in (work, thread):
-            await stands(await each.enqueue(), State.RUNNING)
+            await each.enqueue()
+            assert await asyncio.to_thread(begun.acquire, timeout=10)
 
         await soon(server.stop())
 
@@ -99,7 +103,7 @@ async def test_running_code_is_told_of_a_stop_at_once(app: App, clock: FakeClock
 async def test_running_code_is_told_of_a_stop_while_a_claim_is_on_its_way(
     open_app: OpenApp, new_store: Callable[[], Store]
 ) -> None:
-    """B39: what that claim brings goes back."""
+    """F50, B39: what that claim brings goes back."""
     slow = SlowStore(new_store())
     app = open_app(url=slow)
     told = asyncio.Event()
@@ -162,7 +166,7 @@ async def test_nothing_is_claimed_any_more_and_what_was_not_begun_goes_back_at_n
 
 
 async def test_what_does_not_end_within_the_grace_is_cancelled_and_given_back(app: App, clock: FakeClock) -> None:
-    """B41, B43."""
+    """B41, B43, F50."""
 
     @app.job(max_attempts=1)
     async def work(ctx: Context) -> str:

@@ -6,9 +6,11 @@ from datetime import timedelta
 import pytest
 
 from windlass.client.client import Client
+from windlass.core.ids import JobId
 from windlass.core.settings import QueueSettings
+from windlass.core.states import State
 from windlass.core.store import Store
-from windlass.core.unique import Scope, Unique
+from windlass.core.unique import Scope, Unique, Until
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
 from windlass.testing.conformance.given import (
@@ -294,3 +296,47 @@ async def test_a_release_after_an_earlier_delivery_takes_no_key_back(open_client
     await client.release(await claimed(client, "email"))
 
     assert (await found(client, first.id)).unique_key is None
+
+
+MOVES = ("nack", "snooze", "release", "rescue", "retry", "requeue_dead", "reschedule", "run_now", "promote")
+
+
+@pytest.mark.parametrize("until", ["claimed", "finished", HOUR], ids=str)
+@pytest.mark.parametrize("move", MOVES)
+async def test_no_move_of_a_job_conflicts_with_its_own_key(
+    open_client: OpenClient, clock: FakeClock, move: str, until: Until | timedelta
+) -> None:
+    """B61: over every way back to the line, also a second time."""
+    client = await open_client(AT_ONCE)
+    done = await client.enqueue("email", b"", unique=Unique("k", until=until, on_conflict="raise"))
+    for _ in range(2):
+        await _move(client, clock, move, done.id)
+        assert (await found(client, done.id)).state is State.PENDING
+
+    await client.ack(await claimed(client, "email"))
+
+    assert (await found(client, done.id)).state is State.SUCCEEDED
+    assert (await client.stats("email")).totals.enqueued == 1
+
+
+async def _move(client: Client, clock: FakeClock, move: str, job_id: JobId) -> None:
+    match move:
+        case "nack" | "rescue":
+            await _end(client, move)
+        case "snooze":
+            await client.snooze(await claimed(client, "email"), 0)
+        case "release":
+            await client.release(await claimed(client, "email"))
+        case "retry":
+            await client.cancel(job_id)
+            await client.retry(job_id)
+        case "requeue_dead":
+            await client.dead_letter(await claimed(client, "email"), "no")
+            await client.requeue_dead(job_id)
+        case "reschedule" | "run_now":
+            await client.reschedule(job_id, clock.now() + HOUR)
+            await (client.reschedule(job_id, clock.now()) if move == "reschedule" else client.run_now(job_id))
+        case _:
+            await client.snooze(await claimed(client, "email"), 1)
+            clock.advance(1)
+            assert await client.promote() == 1

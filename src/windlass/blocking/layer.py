@@ -1,0 +1,42 @@
+"""One thin layer over an async object: its methods, as blocking ones."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Inner = TypeVar("Inner")
+Behind_co = TypeVar("Behind_co", covariant=True)
+
+
+class Layer(Protocol[Behind_co]):
+    """Has an async object behind it."""
+
+    def run(self, call: Callable[[Behind_co], Coroutine[Any, Any, R]]) -> R:
+        """Return what `call` returns for that object, and block until then."""
+        ...
+
+
+class Blocking(Generic[Inner, P, R]):
+    """An async method of the object behind, as a blocking one with the same signature."""
+
+    def __init__(self, method: Callable[Concatenate[Inner, P], Coroutine[Any, Any, R]]) -> None:
+        """Block on `method`."""
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    @overload
+    def __get__(self, layer: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(self, layer: Layer[Inner], owner: type) -> Callable[P, R]: ...
+
+    def __get__(self, layer: Layer[Inner] | None, owner: type) -> Self | Callable[P, R]:
+        if layer is None:
+            return self
+        method = self.method
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            return layer.run(lambda inner: method(inner, *args, **kwargs))
+
+        return call
