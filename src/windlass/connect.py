@@ -123,6 +123,22 @@ def open_store(url: str, *, clock: Clock | None = None, rng: Rng | None = None) 
     return make(parts, clock or SystemClock(), rng or SystemRng())
 
 
+def without_creating(url: str) -> str:
+    """Return `url` so that opening it makes nothing that is not there: for whoever only looks."""
+    parts = parse(url, [*_STORES, *EXTRAS])
+    if parts.scheme != "sqlite" or "create" in parts.options:
+        return url
+    return f"{url}{'&' if parts.options else '?'}create=no"
+
+
+def with_migration(url: str) -> str:
+    """Return `url` so that opening it brings an older schema up, and makes nothing that is not there."""
+    parts = parse(url, [*_STORES, *EXTRAS])
+    if parts.scheme != "sqlite" or "migrate" in parts.options:
+        return without_creating(url)
+    return without_creating(f"{url}{'&' if parts.options else '?'}migrate=yes")
+
+
 def _given(store: Store) -> Store:
     if callable(getattr(store, "claim", None)):
         return store

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.config.forms import URL, Choice, Form, Name, OrNone, Queues, Span, Switch, Whole
+from windlass.config.forms import URL, Choice, Form, Name, OrNone, Queues, Span, Switch, Text, Whole
 from windlass.core.duration import LONGEST
 from windlass.core.errors import InvalidValue
 
@@ -189,3 +189,14 @@ def test_what_is_neither_a_url_nor_a_store_is_refused() -> None:
 def test_a_value_of_another_type_is_refused(form: Form, value: object) -> None:
     with pytest.raises(InvalidValue):
         form.check(value, "it")
+
+
+def test_a_text_is_kept_as_it_is() -> None:
+    assert Text().read("tasks:app", "app") == Text().check("tasks:app", "app") == "tasks:app"
+    assert Text().show("tasks:app") == "tasks:app"
+
+
+@pytest.mark.parametrize("value", ["", "  ", 3, None, ["tasks:app"]])
+def test_what_is_no_text_or_says_nothing_is_refused(value: object) -> None:
+    with pytest.raises(InvalidValue, match="app must be a text"):
+        Text().check(value, "app")

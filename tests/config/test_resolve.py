@@ -137,6 +137,7 @@ def test_a_password_is_a_value_but_never_shown() -> None:
     [
         ({"max_attempts": "many"}, "^--max-attempts: max_attempts must be an integer, not 'many'"),
         ({"max_attempts": 0}, "^--max-attempts: max_attempts must be from 1"),
+        ({"processes": "1001"}, "^--processes: processes must be from 1 to 1,000, not 1,001"),
         ({"leese": 1}, "there is no setting 'leese': did you mean 'lease'"),
     ],
 )
@@ -168,11 +169,12 @@ def test_an_unknown_name_is_asked_for_in_vain() -> None:
         resolve({}, environ={}, project=None).value("leese")
 
 
-def test_a_variable_that_only_looks_like_a_setting_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_variable_that_only_looks_like_a_setting_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "windlass"):
-        found = resolve({}, environ={"WINDLASS_LEESE": "1"}, project=None)
+        resolve({}, environ={"WINDLASS_LEEASE": "1"}, project=None)
+        found = resolve({}, environ={"WINDLASS_LEEASE": "1"}, project=None)
 
-    assert caplog.messages == ["WINDLASS_LEESE is no setting: did you mean WINDLASS_LEASE?"]
+    assert caplog.messages == ["WINDLASS_LEEASE is no setting: did you mean WINDLASS_LEASE?"]
     assert found.unknown == tuple(caplog.messages)
 
 

@@ -63,6 +63,7 @@ class Whole:
     """An integer."""
 
     least: int = 0
+    most: int = MOST
 
     def read(self, text: str, what: str) -> object:
         """Take digits."""
@@ -76,9 +77,9 @@ class Whole:
         if not isinstance(value, int) or isinstance(value, bool):
             message = f"{what} must be an integer, not {value!r}"
             raise InvalidValue(message)
-        if not self.least <= value <= MOST:
+        if not self.least <= value <= self.most:
             shown = f"{value:,}" if abs(value) < 2**64 else "a far larger number"
-            message = f"{what} must be from {self.least:,} to {MOST:,}, not {shown}"
+            message = f"{what} must be from {self.least:,} to {self.most:,}, not {shown}"
             raise InvalidValue(message)
         return value
 
@@ -177,6 +178,26 @@ class Name:
     def check(self, value: object, what: str) -> object:
         """Refuse a character that no name may have."""
         return check_name(value, what)
+
+    def show(self, value: object) -> str:
+        """Write it as it is."""
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Any text; what it means is known where it is used."""
+
+    def read(self, text: str, what: str) -> object:
+        """Take it as it is."""
+        return self.check(text, what)
+
+    def check(self, value: object, what: str) -> object:
+        """Refuse what is no text, or says nothing."""
+        if not isinstance(value, str) or not value.strip():
+            message = f"{what} must be a text with something in it, not {value!r}"
+            raise InvalidValue(message)
+        return value
 
     def show(self, value: object) -> str:
         """Write it as it is."""

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 HIDDEN: Final = "***"
 
 _OPTION: Final = re.compile(r"([?&])([^=&]*)=([^&]*)")
-_SECRET: Final = re.compile(r"pass|pwd|secret|token|key|credential", re.IGNORECASE)
+_SECRET: Final = re.compile(r"pass|pwd|secret|token|key|credential|auth(?!or(?!i))|cookie|dsn", re.IGNORECASE)
 
 
 def masked(url: str) -> str:
@@ -27,6 +27,11 @@ def masked(url: str) -> str:
     return f"{scheme}{mark}{user}:{HIDDEN}{at}{after}"
 
 
+def sounds_secret(name: str) -> bool:
+    """Whether what goes by this name is probably not for everybody to see."""
+    return _SECRET.search(name) is not None
+
+
 def _hide_option(found: re.Match[str]) -> str:
     mark, name, value = found.groups()
-    return f"{mark}{name}={HIDDEN if _SECRET.search(unquote(name)) else value}"
+    return f"{mark}{name}={HIDDEN if sounds_secret(unquote(name)) else value}"

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -103,9 +104,15 @@ def resolve(
     environment = read_environment(environ)
     file = Project() if project is None else read_project(project)
     for line in environment.unknown:
-        logger.warning("%s", line)
+        _warn_once(line)
     held = _defaults() | _from_code(code) | _from_file(file) | _from_environment(environment) | _from_flags(flags)
     return Resolved(held, _merged(queues, file.queues), file.queues, project=project, unknown=environment.unknown)
+
+
+@cache
+def _warn_once(line: str) -> None:
+    """Say it once in a process, however often the settings are read."""
+    logger.warning("%s", line)
 
 
 def _defaults() -> dict[str, Held]:

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from windlass.config.forms import URL, Choice, Form, Name, OrNone, Queues, Span, Switch, Whole
+from windlass.config.forms import URL, Choice, Form, Name, OrNone, Queues, Span, Switch, Text, Whole
 from windlass.core.errors import InvalidValue
 from windlass.core.names import MAX_PAYLOAD
 from windlass.core.settings import DEFAULT
 
 PREFIX: Final = "WINDLASS_"
 ORDERS: Final = ("weighted", "strict", "priority")
+LOG_FORMATS: Final = ("human", "json")
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     Setting("max_payload", Whole(), MAX_PAYLOAD, "the most bytes of a payload or a result"),
     Setting("poll_interval", _INTERVAL, _SECOND, "how often to look where no notification comes"),
     Setting("concurrency", Whole(), 20, "jobs at once in each process; 0 runs the services alone"),
-    Setting("processes", Whole(1), 1, "how many processes work"),
+    Setting("processes", Whole(1, most=1_000), 1, "how many processes work, at most 1,000"),
     Setting("threads", OrNone(Whole(1)), None, "the most threads of a process for handlers; none: as needed"),
     Setting("queues", OrNone(Queues()), None, "the queues to work, with weights if they differ; none: all of the app"),
     Setting(
@@ -96,6 +98,9 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         default=False,
         meaning="whether a server stops at an error of the store, and does not go on",
     ),
+    Setting("app", OrNone(Text()), None, "the app of the command line, as `tasks:app`"),
+    Setting("log_format", Choice(LOG_FORMATS), "human", "how `windlass worker` writes its log: human or json"),
+    Setting("log_level", Choice(LOG_LEVELS), "info", "from which level on it writes: debug, info, warning or error"),
 )
 
 BY_NAME: Final[Mapping[str, Setting]] = {setting.name: setting for setting in SETTINGS}

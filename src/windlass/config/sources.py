@@ -17,8 +17,8 @@ Values: TypeAlias = Mapping[str, object]
 
 PROJECT: Final = "pyproject.toml"
 TABLE: Final = "[tool.windlass]"
-OTHER_VARIABLES: Final = frozenset(f"{PREFIX}{name}" for name in ("TOKEN", "EXAMPLES", "FAILPOINTS"))
-"""Variables of ours that are no settings: the token of an `http://` store, and two of `windlass.testing`."""
+OTHER_VARIABLES: Final = frozenset(f"{PREFIX}{name}" for name in ("TOKEN", "DEBUG", "EXAMPLES", "FAILPOINTS"))
+"""Variables of ours that are no settings: a store's token, tracebacks of the commands, two of `windlass.testing`."""
 
 _BY_VARIABLE: Final[Mapping[str, Setting]] = {setting.variable: setting for setting in BY_NAME.values()}
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")

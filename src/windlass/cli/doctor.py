@@ -1,0 +1,81 @@
+"""`windlass doctor`: looks for what is wrong, and says what to do."""
+
+import asyncio
+from datetime import timedelta
+from typing import Final
+
+import click
+
+from windlass.cli.options import output_options, store_options
+from windlass.cli.output import BAD, FAINT, GOOD, POOR, Cell, print_json, print_paragraph, say
+from windlass.cli.reach import Choice, Reached, outside, reached
+from windlass.client.checkup import checkup, worst
+from windlass.core.store import Finding
+from windlass.exit_codes import ExitCode
+
+MARKS: Final = {"ok": Cell("ok", GOOD), "warning": Cell("warning", POOR), "error": Cell("ERROR", BAD)}
+
+
+@click.command()
+@click.option("--strict", is_flag=True, help="End with 1 for warnings too.")
+@store_options
+@output_options
+def doctor(*, strict: bool, app: str | None, url: str | None, as_json: bool) -> None:
+    """Look for what is wrong, and say what to do.
+
+    It checks the store, its settings, versions, leases, servers, queues, kinds, dead jobs and schedules, and changes
+    nothing. Ends with 1 when it finds an error, with --strict also for a warning.
+    """
+    findings = asyncio.run(_look(Choice(app, url)))
+    level = worst(findings)
+    if as_json:
+        print_json({"level": level, "findings": [finding._asdict() for finding in findings]})
+    else:
+        _print(findings)
+    if level == "error" or (strict and level == "warning"):
+        raise click.exceptions.Exit(ExitCode.FAILED)
+
+
+async def _look(choice: Choice) -> list[Finding]:
+    async with reached(choice, create=False) as found:
+        settings = outside(choice) if found.app is None else found.app.config
+        dead_after = settings.value("dead_after")
+        assert isinstance(dead_after, timedelta)  # noqa: S101 - the form of the setting says so
+        return [
+            _settings(settings.unknown),
+            *_app(found),
+            *await checkup(found.client.store, dead_after=dead_after),
+        ]
+
+
+def _settings(unknown: tuple[str, ...]) -> Finding:
+    if not unknown:
+        return Finding("settings", "ok", "every setting can be read")
+    return Finding("settings", "warning", "; ".join(unknown), "mend the names of these variables, or unset them")
+
+
+def _app(found: Reached) -> list[Finding]:
+    app = found.app
+    if app is None:
+        return []
+    counts = {
+        "kinds": len({each.kind for each in app.handlers.values()}),
+        "queues": len(app.queues),
+        "schedules": len(app.schedules),
+    }
+    told = ", ".join(f"{count} {what if count != 1 else what[:-1]}" for what, count in counts.items())
+    return [Finding("app", "ok", f"{app.name!r}: {told}")]
+
+
+def _print(findings: list[Finding]) -> None:
+    widest = max(len(finding.name) for finding in findings)
+    for name, level, message, advice in findings:
+        print_paragraph([MARKS[level], Cell(name, FAINT)], [8, widest], message)
+        if advice is not None:
+            print_paragraph([Cell(""), Cell("")], [8, widest], f"-> {advice}")
+    counts = {level: sum(finding.level == level for finding in findings) for level in ("error", "warning")}
+    if not any(counts.values()):
+        say("all is well", GOOD)
+        return
+    said = [f"{count} {level}{'s' * (count > 1)}" for level, count in counts.items() if count]
+    say(" and ".join(said), BAD if counts["error"] else POOR)

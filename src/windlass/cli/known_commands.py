@@ -1,0 +1,44 @@
+"""Groups of commands: they say what was probably meant, and may have one that is run when none is named."""
+
+import difflib
+from typing import Any
+
+import click
+
+
+class KnownCommands(click.Group):
+    """A group that says what was probably meant by a name that no command has."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that `args` begin with."""
+        name, known = args[0], self.list_commands(ctx)
+        if name not in known and not name.startswith("-"):
+            near = difflib.get_close_matches(name, known, n=1)
+            advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+            message = f"no such command {name!r}: {advice}"
+            raise click.UsageError(message, ctx)
+        return super().resolve_command(ctx, args)
+
+
+class DefaultGroup(KnownCommands):
+    """A group whose command `default` is run when none is named; options alone are meant for that one."""
+
+    def __init__(self, *args: Any, default: str, **kwargs: Any) -> None:  # noqa: ANN401 - as click's
+        """Run `default` when no command is named."""
+        super().__init__(*args, **kwargs)
+        self.default = default
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order in which they were made."""
+        del ctx
+        return list(self.commands)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Name the default command where none is."""
+        # while a shell completes what is typed, nothing is called
+        wanted = not ctx.resilient_parsing
+        if wanted and (not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)):
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)

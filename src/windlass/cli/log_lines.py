@@ -1,0 +1,35 @@
+"""What the library logs while a command runs, as lines on stderr; the worker has a log of its own."""
+
+import logging
+import sys
+
+import click
+
+from windlass.cli.escaped import escaped
+
+logger = logging.getLogger("windlass")
+
+
+class LogLines(logging.Handler):
+    """Writes `warning: ...`, each line once."""
+
+    def __init__(self) -> None:
+        """Begin with nothing told."""
+        super().__init__(logging.WARNING)
+        self._told: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record, without anything that a terminal would obey."""
+        line = f"{record.levelname.lower()}: {escaped(record.getMessage())}"
+        if line not in self._told:
+            self._told.add(line)
+            click.echo(line, file=sys.stderr)
+
+
+def tell_warnings() -> None:
+    """Let the warnings of this command be seen, unless the program around it has its own way."""
+    former = [each for each in logger.handlers if isinstance(each, LogLines)]
+    for each in former:
+        logger.removeHandler(each)
+    if not logger.handlers and not logging.getLogger().handlers:
+        logger.addHandler(LogLines())

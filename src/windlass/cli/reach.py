@@ -1,0 +1,116 @@
+"""Which store a command works on, and the client to it."""
+
+import contextlib
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from windlass.app.app import App
+from windlass.app.load import load_app
+from windlass.app.sources import OF_CLIENT
+from windlass.client.client import Client
+from windlass.config import Resolved, find_project, resolve
+from windlass.config.masked import masked
+from windlass.connect import connect, with_migration, without_creating
+from windlass.core.errors import InvalidValue, SchemaMissing
+
+NO_APP: Final = (
+    "no app is named, whose handlers could make this job: give --app tasks:app, set WINDLASS_APP, or write app in "
+    "[tool.windlass] of pyproject.toml"
+)
+NO_STORE: Final = (
+    "no store is named: give --url sqlite:///jobs.db, set WINDLASS_URL, write url in [tool.windlass] of "
+    "pyproject.toml, or name an app by --app"
+)
+
+
+class Choice(NamedTuple):
+    """What the flags say: an app, a URL, both or none."""
+
+    app: str | None
+    url: str | None
+
+
+class Reached(NamedTuple):
+    """A client, and the app that it belongs to, if one was loaded."""
+
+    client: Client
+    app: App | None
+
+
+@asynccontextmanager
+async def reached(
+    choice: Choice, *, create: bool, app_needed: bool = False, migrate: bool = False
+) -> AsyncGenerator[Reached, None]:
+    """Reach the store that is meant for the time of a block; without `create` it must be there already.
+
+    With `migrate` an older schema is brought up.
+
+    An app is loaded when it was asked for by its flag, when it is needed, or when nothing else tells the store: a
+    command that only looks has no need to run a program.
+    """
+    settings = outside(choice)
+    url = settings.value("url")
+    adjusted = with_migration if migrate else _unchanged if create else without_creating
+    if choice.app or app_needed or url is None:
+        app = chosen_app(choice, settings)
+        if app is None:
+            raise InvalidValue(NO_APP if app_needed else NO_STORE)
+        client = _client_of(app, choice, adjusted)
+    else:
+        app = None
+        client = _connect(adjusted(str(url)), settings)
+    try:
+        if not client.store.features.between_processes:
+            message = "a store in memory lives with its process, and a command has one of its own: name another store"
+            raise InvalidValue(message)
+        if not create:
+            await _open(client, settings if app is None else app.config)
+        # else it opens at its first use: what is refused before that leaves no file behind
+        yield Reached(client, app)
+    finally:
+        await (client if app is None else app).close()
+
+
+async def _open(client: Client, settings: Resolved) -> None:
+    try:
+        await client.open()
+    except SchemaMissing as error:
+        shown = masked(str(settings.value("url"))).replace("?create=no", "").replace("&create=no", "")
+        message = f"there is no store at {shown} yet: look at the URL, or let the first enqueue make it"
+        raise SchemaMissing(message) from error
+
+
+def outside(choice: Choice) -> Resolved:
+    """Return the settings that hold without any app."""
+    return resolve({}, choice._asdict(), environ=os.environ, project=find_project(Path.cwd()))
+
+
+def chosen_app(choice: Choice, settings: Resolved) -> App | None:
+    """Load the app that is meant, if any; what its modules print is no part of a command's output."""
+    spec = settings.value("app")
+    if spec is None:
+        return None
+    with contextlib.redirect_stdout(sys.stderr):
+        app = load_app(str(spec))
+    app.use_flags(choice._asdict())
+    return app
+
+
+def _unchanged(url: str) -> str:
+    return url
+
+
+def _client_of(app: App, choice: Choice, adjusted: Callable[[str], str]) -> Client:
+    url = app.url
+    if isinstance(url, str) and (wanted := adjusted(url)) != url:
+        app.use_flags({**choice._asdict(), "url": wanted})
+    return app.client
+
+
+def _connect(url: str, settings: Resolved) -> Client:
+    given = settings.given(name for name in OF_CLIENT if name != "url")
+    return connect(url, **given, queues=settings.queue_settings)

@@ -1,0 +1,165 @@
+"""A schedule as people and programs see it."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, tzinfo
+from typing import Any, Final
+
+from windlass.cli.output import FAINT, GOOD, POOR, STRONG, Cell
+from windlass.cli.secrets_hidden import hidden
+from windlass.cli.times import distance, shown_at
+from windlass.codec import JSON, RAW
+from windlass.core.errors import DecodeError, InvalidValue
+from windlass.core.names import shortened
+from windlass.core.rule import read_rule
+from windlass.core.schedule import Schedule
+from windlass.zone import zone
+
+HEADS: Final = ("ID", "RULE", "TIME ZONE", "STATE", "NEXT RUN", "LAST RUN", "JOB")
+NARROW_HEADS: Final = ("ID", "RULE", "STATE", "NEXT RUN", "LAST RUN")
+WIDE: Final = 140
+"""How many columns a line with all heads needs, more or less."""
+PREVIEWED: Final = 3
+_STYLES: Final = {"active": GOOD, "paused": POOR, "orphaned": POOR, "over": FAINT}
+_MOST_SHOWN: Final = 500
+
+
+def state(schedule: Schedule) -> str:
+    """Return where a schedule stands, in one word."""
+    if schedule.paused:
+        return "paused"
+    if schedule.orphaned:
+        return "orphaned"
+    return "over" if schedule.next_run_at is None else "active"
+
+
+def row(schedule: Schedule, now: datetime) -> list[Cell]:
+    """Return a schedule as a line of the list."""
+    word = state(schedule)
+    return [
+        Cell(schedule.id, STRONG),
+        Cell(schedule.rule),
+        Cell(schedule.timezone),
+        Cell(word, _STYLES[word]),
+        Cell(_when(schedule, _next(schedule), now)),
+        Cell(_when(schedule, schedule.last_run_at, now), FAINT),
+        Cell(_job(schedule)),
+    ]
+
+
+def narrow_row(schedule: Schedule, now: datetime) -> list[Cell]:
+    """Return a schedule as two lines, where one has no room for all of it."""
+    word, at, place = state(schedule), _next(schedule), place_of(schedule)
+    return [
+        Cell(schedule.id, STRONG, below=_job(schedule)),
+        Cell(schedule.rule, below=schedule.timezone),
+        Cell(word, _STYLES[word]),
+        Cell("") if at is None else Cell(f"{at.astimezone(place):%Y-%m-%d %H:%M:%S}", below=distance(at, now)),
+        Cell("" if schedule.last_run_at is None else distance(schedule.last_run_at, now), FAINT),
+    ]
+
+
+def _next(schedule: Schedule) -> datetime | None:
+    # it comes another time when it is resumed
+    return None if schedule.paused else schedule.next_run_at
+
+
+def _job(schedule: Schedule) -> str:
+    return f"{schedule.kind or '(raw)'} in {schedule.queue}"
+
+
+def fields(schedule: Schedule, now: datetime) -> list[tuple[str, Cell | str]]:
+    """Return all of a schedule, line by line."""
+    word = state(schedule)
+    lines: list[tuple[str, Cell | str]] = [
+        ("id", Cell(schedule.id, STRONG)),
+        ("rule", schedule.rule),
+        ("time zone", schedule.timezone),
+        ("state", Cell(word, _STYLES[word])),
+        ("declared", "by code" if schedule.declared else "no, it was put at run time"),
+        ("next run", _when(schedule, _next(schedule), now) or "-"),
+        *(("then", _when(schedule, at, now)) for at in _further(schedule)),
+        ("last run", _when(schedule, schedule.last_run_at, now) or "-"),
+        ("last job", schedule.last_job_id or "-"),
+        ("catch up", schedule.catch_up),
+        ("overlap", schedule.overlap),
+        ("queue", schedule.queue),
+        ("kind", schedule.kind or "-"),
+        ("payload", shortened(_payload_text(schedule), _MOST_SHOWN) or "-"),
+        ("headers", " ".join(f"{name}={value}" for name, value in _headers(schedule).items()) or "-"),
+        ("tenant", schedule.tenant or "-"),
+        ("priority", str(schedule.priority)),
+        ("max attempts", str(schedule.max_attempts)),
+    ]
+    return lines
+
+
+def document(schedule: Schedule) -> dict[str, Any]:
+    """Return all of a schedule, for programs; what sounds secret is hidden."""
+    return {
+        "id": schedule.id,
+        "rule": schedule.rule,
+        "timezone": schedule.timezone,
+        "state": state(schedule),
+        "declared": schedule.declared,
+        "next_run_at": schedule.next_run_at,
+        "last_run_at": schedule.last_run_at,
+        "last_job_id": schedule.last_job_id,
+        "catch_up": schedule.catch_up,
+        "overlap": schedule.overlap,
+        "queue": schedule.queue,
+        "kind": schedule.kind,
+        "payload": _payload(schedule),
+        "codec": schedule.codec,
+        "headers": _headers(schedule),
+        "tenant": schedule.tenant,
+        "priority": schedule.priority,
+        "max_attempts": schedule.max_attempts,
+    }
+
+
+def place_of(schedule: Schedule) -> tzinfo:
+    """Return the zone that a schedule goes by, UTC where this machine does not know it."""
+    try:
+        return zone(schedule.timezone)
+    except InvalidValue:
+        return zone("UTC")
+
+
+def _when(schedule: Schedule, at: datetime | None, now: datetime) -> str:
+    return "" if at is None else f"{shown_at(at, place_of(schedule))} ({distance(at, now)})"
+
+
+def _further(schedule: Schedule) -> Sequence[datetime]:
+    at, found = _next(schedule), list[datetime]()
+    try:
+        rule = read_rule(schedule.rule, place_of(schedule))
+    except InvalidValue:
+        return found
+    while at is not None and len(found) < PREVIEWED:
+        at = rule.following(at)
+        found += [] if at is None else [at]
+    return found
+
+
+def _payload(schedule: Schedule) -> Any:  # noqa: ANN401 - the JSON edge
+    if schedule.codec == JSON.name:
+        try:
+            return hidden(JSON.decode(schedule.payload))
+        except DecodeError:
+            pass
+    if schedule.codec == RAW and not schedule.payload:
+        return None
+    return schedule.payload.decode(errors="backslashreplace")
+
+
+def _payload_text(schedule: Schedule) -> str:
+    payload = _payload(schedule)
+    if payload is None and not schedule.payload:
+        return ""
+    return payload if schedule.codec != JSON.name and isinstance(payload, str) else json.dumps(payload)
+
+
+def _headers(schedule: Schedule) -> dict[str, str]:
+    shown: dict[str, str] = hidden(dict(schedule.headers))
+    return shown

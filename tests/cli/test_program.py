@@ -1,0 +1,152 @@
+from pathlib import Path
+
+import click
+import pytest
+
+import windlass
+from tests.cli.conftest import URL, Run
+from windlass.cli.program import COMMANDS, program
+from windlass.core import errors
+from windlass.exit_codes import MEANINGS, ExitCode, exit_code_of
+
+
+def command(name: str) -> click.Command:
+    found = program.get_command(click.Context(program), name)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+def test_help_lists_every_command(run: Run, words: list[str]) -> None:
+    done = run(*words)
+
+    assert (done.code, done.err) == (0, "")
+    assert all(f"  {name} " in done.out and place.summary in done.out for name, place in COMMANDS.items())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_summary_of_a_command_is_the_first_line_of_its_help(name: str) -> None:
+    assert (command(name).help or "").strip().splitlines()[0] == COMMANDS[name].summary
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(run: Run, name: str) -> None:
+    done = run(name, "--help")
+
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"Usage: windlass {name} ")
+
+
+def test_the_version_is_told(run: Run) -> None:
+    assert run("--version").out == f"windlass {windlass.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "words,said",
+    [
+        (["enqueu"], "no such command 'enqueu': did you mean 'enqueue'? (see windlass --help)"),
+        (["zzz"], "no such command 'zzz': there are worker, enqueue,"),
+        (["--nope"], "--nope"),
+        (["config", "--nope"], "(see windlass config --help)"),
+        (["enqueue", "--wiat", "5s"], "no such option '--wiat': did you mean '--wait'? (see windlass enqueue --help)"),
+        (["config", "more"], "unexpected extra argument"),
+        (["schedules", "show"], "missing argument 'ID'"),
+        (["schedules", "show", "--url"], "--url"),
+        (["enqueue", "--max-attempts", "x"], "--max-attempts"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_two(run: Run, words: list[str], said: str) -> None:
+    done = run(*words)
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: ")
+    assert done.err.count("\n") == 1
+    assert said in done.err
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "worker"])
+def test_every_command_prints_json_and_tracebacks_on_request(name: str) -> None:
+    found = command(name)
+    leaves = list(found.commands.values()) if isinstance(found, click.Group) else [found]
+
+    for leaf in leaves:
+        flags = {flag for parameter in leaf.params for flag in parameter.opts}
+        assert {"--json", "--debug"} <= flags, leaf.name
+
+
+def test_an_error_shows_its_traceback_only_on_request(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = ("schedules", "--url", "nonsense")
+
+    assert "Traceback" not in run(*bad).err
+    assert "Traceback" in run(*bad, "--debug").err
+    monkeypatch.setenv("WINDLASS_DEBUG", "1")
+    told = run(*bad)
+    assert "Traceback" in told.err
+    assert (told.code, told.err.splitlines()[-1][:7]) == (2, "error: ")
+
+
+def test_an_app_that_raises_is_shown_by_its_own_frames(run: Run) -> None:
+    Path("broken.py").write_text("print('hello')\n\n1 / 0  # \x1b[31m\n")
+
+    done = run("enqueue", "x", "--app", "broken:app")
+
+    assert (done.code, done.out) == (3, "")
+    assert 'broken.py", line 3' in done.err
+    assert "importlib" not in done.err
+    assert "\x1b" not in done.err
+    assert done.err.splitlines()[-1].startswith("error: the module 'broken' raised ZeroDivisionError")
+
+
+def test_what_an_app_prints_is_no_part_of_the_document(run: Run, app_file: Path) -> None:
+    app_file.write_text("print('loading')\n" + app_file.read_text())
+
+    done = run("enqueue", "send_welcome", "user_id=1", "--app", "tasks:app", "--json")
+
+    assert done.document["kind"] == "send_welcome"
+    assert done.err == "loading\n"
+
+
+@pytest.mark.usefixtures("app_file")
+def test_an_app_is_not_loaded_where_the_url_is_enough(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    windlass.connect_sync(URL).open()
+    monkeypatch.setenv("WINDLASS_APP", "broken:app")
+
+    assert run("schedules", "--url", URL).code == 0
+    assert run("schedules").code == 3
+
+
+def test_a_flag_for_the_url_goes_over_the_app(run: Run, app_file: Path) -> None:
+    assert app_file.exists()
+
+    assert run("enqueue", "take", "--app", "tasks", "--url", "sqlite:///other.db").code == 0
+
+    assert Path("other.db").exists()
+    assert not Path("jobs.db").exists()
+
+
+def test_the_settings_of_the_file_hold_for_a_command_without_an_app(run: Run) -> None:
+    Path("pyproject.toml").write_text(f"[tool.windlass]\nurl = '{URL}'\n[tool.windlass.queue.q]\nmax_attempts = 9\n")
+
+    assert run("enqueue", "--queue", "q", "--payload", "x").code == 0
+
+    with windlass.connect_sync(URL) as client:
+        assert [job.max_attempts for job in client.jobs()] == [9]
+
+
+def test_a_password_is_never_printed(run: Run) -> None:
+    done = run("schedules", "--url", "postgres://me:hush@host/db")
+
+    assert done.code == 2
+    assert "hush" not in done.err
+
+
+def test_an_exit_code_says_what_kind_of_error_it_was() -> None:
+    assert exit_code_of(errors.AppNotLoaded("x")) == 3
+    assert exit_code_of(errors.JobNotFound("x")) == exit_code_of(errors.ScheduleNotFound("x")) == 4
+    assert exit_code_of(errors.StoreCorrupt("x")) == exit_code_of(errors.SchemaTooOld("x")) == 5
+    assert exit_code_of(errors.InvalidURL("x")) == exit_code_of(errors.EncodeError("x")) == 2
+    assert exit_code_of(errors.UniqueConflict("x", None)) == 1
+
+
+def test_every_exit_code_is_explained() -> None:
+    assert list(MEANINGS) == list(ExitCode)
