@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 from proofs import (
     checkpoints,
+    child_kills,
     exactly_once,
     failpoints,
     machine,
@@ -15,7 +16,9 @@ from proofs import (
     poison,
     processes,
     producer_kills,
+    schedules,
     server_kills,
+    signals,
     stale,
     stops,
 )
@@ -36,6 +39,13 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
     "poison": lambda folder, scale: poison.prove(folder, poison.Plan(rounds=max(10 // scale, 1))),
     "stops": lambda folder, scale: stops.prove(
         folder, stops.Plan(stops=100 // scale, jobs=15_000 // scale, locked=max(10 // scale, 1))
+    ),
+    "signals": lambda folder, scale: signals.prove(
+        folder, signals.Plan(stops=100 // scale, jobs=25_000 // scale, early=max(10 // scale, 2))
+    ),
+    "child-kills": lambda folder, scale: child_kills.prove(folder, child_kills.Plan(kills=max(50 // scale, 2))),
+    "schedules": lambda folder, scale: schedules.prove(
+        folder, schedules.Plan(seconds=60 / scale, kills=max(30 // scale, 4))
     ),
     "exactly-once": lambda folder, scale: exactly_once.prove(
         folder, exactly_once.Plan(jobs=10_000 // scale, kills=max(30 // scale, 1), stops=max(10 // scale, 1))

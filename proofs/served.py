@@ -25,7 +25,8 @@ NOTE_EFFECT = "insert into proof_effect (job, delivery) values (?, ?)"
 @app.lifespan
 async def pen() -> AsyncIterator[Ledger]:
     """A ledger for each process, under the name of its server."""
-    ledger = Ledger(Path(os.environ["PROOF_LEDGER"]), os.environ["PROOF_PROCESS"])
+    name = os.environ["PROOF_PROCESS"].replace("PID", str(os.getpid()))
+    ledger = Ledger(Path(os.environ["PROOF_LEDGER"]), name)
     ledger.write("started", count=os.getpid())
     yield ledger
     ledger.close()

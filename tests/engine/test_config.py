@@ -30,10 +30,11 @@ def test_every_setting_of_a_server_is_in_the_table_with_the_same_default() -> No
     assert {getattr(ServerConfig(), name) for name in OF_APP} == {UNSET}
 
 
-def test_every_setting_of_the_table_is_one_of_a_server_or_of_its_app() -> None:
+def test_every_setting_of_the_table_is_one_of_a_server_of_its_app_or_of_the_command_line() -> None:
     of_app = {"url", "name", "max_attempts", "priority", "max_payload"}
+    of_commands = {"app", "log_format", "log_level"}
 
-    assert {setting.name for setting in SETTINGS} == of_app | set(NAMES)
+    assert {setting.name for setting in SETTINGS} == of_app | of_commands | set(NAMES)
 
 
 def test_the_keywords_are_the_fields() -> None:

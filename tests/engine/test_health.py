@@ -42,3 +42,13 @@ async def test_a_job_past_its_timeout_and_its_lease_is_a_reason(client: Client) 
     [reason] = judged(overdue=[overdue]).reasons
 
     assert overdue.job.id in reason
+
+
+async def test_a_server_that_only_its_end_can_cure_asks_to_be_replaced(client: Client) -> None:
+    attempts = [await an_attempt(client) for _ in range(2)]
+
+    assert judged(slots=4, stuck=attempts).replace
+    assert judged(overdue=attempts[:1]).replace
+    assert not judged(slots=5, stuck=attempts).replace
+    assert not judged(failing_for=60).replace
+    assert not judged(stopping=True).replace

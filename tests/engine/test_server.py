@@ -1,6 +1,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import windlass
 from proofs.children import eventually
 from windlass.core.states import State
+from windlass.core.store import ClaimRequest
 from windlass.testing.conformance.failing import cancelled_at
 from windlass.testing.conformance.served import stands
 
@@ -32,7 +34,7 @@ async def test_a_start_that_is_cancelled_at_any_step_leaves_no_thread_and_no_rec
         while await cancelled_at(step, server.start()):
             assert not server.running
             assert await app.client.store.servers() == []
-            assert ours() == opened
+            assert eventually(lambda: ours() <= opened, 5)
             step += 1
         assert 3 < step < 200
         await server.stop()
@@ -60,7 +62,7 @@ async def test_a_stop_that_is_cancelled_at_any_step_leaves_nothing_behind(url: s
             hit = await cancelled_at(step, server.stop(grace=0))
             assert not server.running
             assert await app.client.store.servers() == []
-            assert eventually(lambda: ours() == opened, 5)
+            assert eventually(lambda: ours() <= opened, 5)
             job = await handle.job()
             assert (job.state, job.attempt) == (State.PENDING, 0)
             await handle.cancel()
@@ -93,18 +95,20 @@ async def test_a_slow_job_costs_no_attempt_when_its_server_is_restarted_again_an
     """G10."""
     app = windlass.App(url)
 
+    in_time = asyncio.Event()
+
     @app.job(max_attempts=1)
     async def slow(ctx: windlass.Context) -> int:
-        if ctx.delivery < 5:
-            await asyncio.Event().wait()
+        await in_time.wait()
         return ctx.attempt
 
     async with app:
         handle = await slow.enqueue()
-        for delivery in range(1, 5):
+        for _ in range(4):
             async with windlass.Server(app) as server:
-                await stands(handle, State.RUNNING, delivery=delivery)
+                await stands(handle, State.RUNNING)
                 await server.stop(grace=0)
+        in_time.set()
         async with windlass.Server(app):
             assert await handle.result(timeout=10) == 1
 
@@ -139,6 +143,120 @@ def test_a_program_that_runs_a_server_leaves_the_app_closed(url: str) -> None:
 
     assert not server.running
     asyncio.run(_reopened(app))
+
+
+async def test_a_server_whose_process_ends_with_it_gives_back_threads_that_do_not_end(url: str) -> None:
+    app = windlass.App(url)
+    release = threading.Event()
+
+    @app.job(max_attempts=1)
+    def hangs() -> None:
+        release.wait(30)
+
+    async with app:
+        server = windlass.Server(app, ends_process=True)
+        await server.start()
+        handle = await hangs.enqueue()
+        await stands(handle, State.RUNNING)
+        assert server.busy == 1
+
+        await server.stop(grace=0)
+
+        job = await handle.job()
+        assert (job.state, job.attempt, job.delivery) == (State.PENDING, 0, 1)
+        assert server.busy == 0
+        release.set()
+
+
+async def test_a_job_that_was_asked_to_end_is_not_given_back_by_a_server_whose_process_ends(url: str) -> None:
+    app = windlass.App(url)
+    told, release = threading.Event(), threading.Event()
+
+    @app.job
+    def hangs(ctx: windlass.Context) -> None:
+        if ctx.cancelled.wait_sync(10):
+            told.set()
+        release.wait(30)
+
+    async with app:
+        server = windlass.Server(app, windlass.ServerConfig(poll_interval=0.02), ends_process=True)
+        await server.start()
+        handle = await hangs.enqueue()
+        await stands(handle, State.RUNNING)
+        await handle.cancel()
+        await asyncio.to_thread(told.wait, 10)
+
+        await server.stop(grace=0)
+
+        assert (await handle.job()).state is State.CANCELLED
+        release.set()
+
+
+async def test_a_server_gives_back_what_another_held_that_has_ended_for_sure(url: str) -> None:
+    app = windlass.App(url)
+    changes: list[tuple[State, State]] = []
+
+    @app.on_state_change
+    def keep(_: windlass.Job, old: State, new: State) -> None:
+        changes.append((old, new))
+
+    @app.job
+    async def work() -> str:
+        return "done"
+
+    async with app, windlass.Server(app, windlass.ServerConfig(concurrency=0)) as services:
+        handle = await work.enqueue()
+        hour = timedelta(hours=1)
+        for server in ("gone#1", "lives#1"):
+            await work.enqueue()
+            assert await app.client.store.claim(ClaimRequest(("default",), 1, hour, worker=server))
+
+        await services.rescue(["gone#1"])
+
+        assert (await handle.job()).state is State.PENDING
+        assert (await app.client.stats()).running == 1
+        assert await asyncio.to_thread(eventually, lambda: changes == [(State.RUNNING, State.PENDING)], 5)
+
+
+async def test_a_server_that_does_not_run_gives_nothing_back(url: str) -> None:
+    app = windlass.App(url)
+    async with app:
+        await app.client.enqueue("default", b"")
+        hour = timedelta(hours=1)
+        assert await app.client.store.claim(ClaimRequest(("default",), 1, hour, worker="gone#1"))
+
+        await windlass.Server(app).rescue(["gone#1"])
+
+        assert (await app.client.stats()).running == 1
+
+
+async def test_a_server_knows_its_id_before_its_first_start_and_has_a_new_one_at_the_next(url: str) -> None:
+    app = windlass.App(url)
+    async with app:
+        server = windlass.Server(app)
+        before = server.id
+
+        async with server:
+            first = server.id
+            listed = [each.id for each in await app.client.store.servers()]
+        async with server:
+            second = server.id
+
+    assert first == before
+    assert listed == [first]
+    assert second != first
+
+
+async def test_whoever_waits_for_a_server_hears_of_its_stop(url: str) -> None:
+    app = windlass.App(url)
+    async with app:
+        server = windlass.Server(app)
+        await server.start()
+        waiting = asyncio.create_task(server.stopped())
+
+        await server.stop()
+
+        await asyncio.wait_for(waiting, 5)
 
 
 async def _reopened(app: windlass.App) -> None:

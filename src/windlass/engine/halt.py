@@ -4,9 +4,9 @@ import logging
 from typing import Final
 
 from windlass.core.clock import Clock
-from windlass.core.verdict import Raised, Stopped
+from windlass.core.verdict import GivenBack, Raised, Stopped
 from windlass.engine.attempt import Attempt
-from windlass.engine.outcomes import CANCELLED_ON_REQUEST, timed_out
+from windlass.engine.outcomes import CANCELLED_ON_REQUEST, if_flagged, timed_out
 from windlass.engine.settlements import Settlements
 from windlass.handlers.registered import RunsIn
 
@@ -62,6 +62,17 @@ class Halt:
                     attempt.child.kill()
             case RunsIn.THREAD:
                 pass
+
+    def give_back(self, attempt: Attempt) -> None:
+        """Release an attempt whose code goes on until its process ends, which it does at once."""
+        given_back = GivenBack(started=True)
+        self._settlements.add(attempt, if_flagged(given_back) if attempt.reason == "cancel" else given_back)
+        self.stuck.add(attempt)
+        logger.warning(
+            "job %s (%s) does not end with its server: it is given back, and its code ends with the process",
+            attempt.job.id,
+            attempt.handler.name,
+        )
 
     def ended(self, attempt: Attempt) -> None:
         """Forget an attempt whose code has ended after all."""

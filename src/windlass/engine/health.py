@@ -7,10 +7,14 @@ from windlass.engine.attempt import Attempt
 
 
 class Health(NamedTuple):
-    """`ready` is False when no new work should be expected of a server; `reasons` say why, for people."""
+    """`ready` is False when no new work should be expected of a server; `reasons` say why, for people.
+
+    `replace` says that it will not get well by itself: jobs hold on to it that cannot be ended but with their process.
+    """
 
     ready: bool
     reasons: tuple[str, ...] = ()
+    replace: bool = False
 
 
 def health(
@@ -30,11 +34,12 @@ def health(
         reasons.append("the server is stopping")
     if failing_for is not None:
         reasons.append(f"the store has not taken a settlement for {failing_for:.0f} s")
-    if stuck and 2 * len(stuck) >= slots:
+    held = bool(stuck) and 2 * len(stuck) >= slots
+    if held:
         reasons.append(f"{len(stuck)} of {slots} slots are held by jobs past their timeout: {_names(stuck)}")
     if overdue:
         reasons.append(f"jobs run past their timeout and a lease, and do not end: {_names(overdue)}")
-    return Health(not reasons, tuple(reasons))
+    return Health(not reasons, tuple(reasons), replace=held or bool(overdue))
 
 
 def _names(attempts: Sequence[Attempt]) -> str:

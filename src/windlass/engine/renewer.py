@@ -5,9 +5,9 @@ import faulthandler
 import logging
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from windlass.core.clock import Clock
 from windlass.core.duration import duration
@@ -131,6 +131,14 @@ class RenewalThread:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), within)
                 self._thread.join()
+
+    def call(self, work: Callable[[Store], Coroutine[Any, Any, object]], within: float) -> None:
+        """Do `work` with the store of this thread, from any other but the event loop's, and wait for it.
+
+        Raises `TimeoutError` after `within` seconds, and what the work raised.
+        """
+        if self._loop is not None:
+            asyncio.run_coroutine_threadsafe(work(self._store), self._loop).result(within)
 
     def _work(self) -> None:
         try:

@@ -1,7 +1,7 @@
 """The service that takes back jobs whose lease ran out, or whose server has ended."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from windlass.client.upkeep import rescue_all
@@ -39,17 +39,19 @@ class Rescuer(Service):
     async def tick(self) -> None:
         """Take back every claim that nobody holds any more."""
         if ended := await self._store.ended_servers():
-            self._tell(
-                await rescue_all(self._store, RescueRequest(workers=ended, force=True), self._retention),
-                "server had ended",
-            )
-            for server in ended:
-                await self._store.leave(server)
+            await self.rescue_ended(ended)
         self._tell(await rescue_all(self._store, RescueRequest(), self._retention), "lease had run out")
+
+    async def rescue_ended(self, servers: Sequence[str]) -> None:
+        """Take back every claim of servers that have ended, and take them out: whoever calls this has the proof."""
+        request = RescueRequest(workers=servers, force=True)
+        self._tell(await rescue_all(self._store, request, self._retention), "server had ended")
+        for server in servers:
+            await self._store.leave(server)
 
     def _tell(self, rescued: list[Rescued], why: str) -> None:
         if not rescued:
             return
-        logger.info("rescued %d jobs whose %s", len(rescued), why)
+        logger.info("rescued %d %s whose %s", len(rescued), "job" if len(rescued) == 1 else "jobs", why)
         if self._told is not None:
             self._told(rescued)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import multiprocessing
+from collections.abc import Sequence
 from typing import Self
 
 from windlass.core.errors import AlreadyRunning
@@ -36,12 +37,18 @@ class Server:
     ```
     """
 
-    def __init__(self, app: Served, config: ServerConfig | None = None) -> None:
-        """Be ready to start; nothing is opened yet."""
+    def __init__(self, app: Served, config: ServerConfig | None = None, *, ends_process: bool = False) -> None:
+        """Be ready to start; nothing is opened yet.
+
+        `ends_process` promises that the process ends when the server has stopped. Then a stop gives back also what
+        still runs after its grace, such as threads, since nothing of it goes on.
+        """
         self._app = app
+        self._ends_process = ends_process
         self._given = ServerConfig() if config is None else config
         self._config = self._given
         self._id = ""
+        self._id_was_used = False
         self._shift: Shift | None = None
         self._turn = asyncio.Lock()
         self._stopping = False
@@ -51,7 +58,10 @@ class Server:
 
     @property
     def id(self) -> str:
-        """How the server is registered: its name and a UUID, which is new at every start."""
+        """How the server is registered: its name and a UUID, which is new at every start.
+
+        Before the first start it is what that will use.
+        """
         if not self._id:
             self._id = new_server_id(self._app.name, clock=self._app.client.clock, rng=self._app.client.rng)
         return self._id
@@ -66,6 +76,11 @@ class Server:
         """Whether the server was told to stop, since its last start."""
         return self._stopping
 
+    @property
+    def busy(self) -> int:
+        """How many jobs run."""
+        return 0 if self._shift is None else self._shift.busy
+
     def health(self) -> Health:
         """Tell whether new work can be expected of the server, and why not."""
         if self._shift is None:
@@ -79,12 +94,14 @@ class Server:
                 message = f"server {self._id} runs already: stop it first"
                 raise AlreadyRunning(message)
             _refuse_inside_an_import()
-            self._id = ""
+            if self._id_was_used:
+                self._id = ""
+            self._id_was_used = True
             self._stopping = False
             self._error = None
             self._over.clear()
             self._config = self._app.server_config(self._given)
-            shift = Shift(self._app, self._config, self.id, failed=self._failed)
+            shift = Shift(self._app, self._config, self.id, failed=self._failed, ends_process=self._ends_process)
             await shift.begin()
             self._shift = shift
 
@@ -122,8 +139,28 @@ class Server:
         async with self:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._over.wait()
-        if self._error is not None:
-            raise self._error
+        self._raise_error()
+
+    async def stopped(self) -> None:
+        """Return when the server has stopped; raises what stopped it if that was `stop_on_error`."""
+        await self._over.wait()
+        self._raise_error()
+
+    async def rescue(self, servers: Sequence[str]) -> None:
+        """Take back the jobs of servers that have ended, whatever their leases: whoever calls this has the proof.
+
+        Nothing is done when this server does not run.
+        """
+        if self._shift is not None:
+            await self._shift.rescue(servers)
+
+    def give_back(self, within: float) -> None:
+        """Settle all that the server holds, from another thread: its event loop is blocked, and its process ends now.
+
+        Raises what the store did, or `TimeoutError`.
+        """
+        if self._shift is not None:
+            self._shift.give_back(within)
 
     def run(self) -> None:
         """Work until interrupted, from a program without an event loop; the app is closed at the end."""
@@ -141,6 +178,10 @@ class Server:
             await self.serve()
         finally:
             await self._app.close()
+
+    def _raise_error(self) -> None:
+        if self._error is not None:
+            raise self._error
 
     def _failed(self, error: Exception) -> None:
         if self._config.stop_on_error and self._error is None:

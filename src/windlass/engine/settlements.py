@@ -28,7 +28,7 @@ from windlass.core.verdict import (
     verdict,
 )
 from windlass.engine.attempt import Attempt
-from windlass.engine.job_log import log_end
+from windlass.engine.job_log import JobLog
 from windlass.engine.job_log import logger as job_logger
 from windlass.engine.notes import Notes
 from windlass.engine.service import backoff
@@ -82,6 +82,7 @@ class Settlements:
         self._clock = clock
         self._rng = rng
         self._committed = committed
+        self._log = JobLog(clock)
         self._talks = job_logger.isEnabledFor(logging.INFO)
         self._keeps: dict[str, bool] = {}
         self._waiting: list[Ending] = []
@@ -111,12 +112,22 @@ class Settlements:
             self._settled.clear()
             await self._settled.wait()
 
+    def last_words(self, outcome: Callable[[Attempt], Outcome]) -> list[Settlement]:
+        """Return what is left to write when the event loop does not come back: what has not ended does by `outcome`."""
+        ended = [ending.settlement for ending in list(self._waiting)]
+        running = [attempt for attempt in list(self.held.values()) if not attempt.settled]
+        return ended + [self._settlement(attempt, outcome(attempt)) for attempt in running]
+
     def abandon(self) -> int:
         """Write no more; return how many are left to their leases."""
         if self._writing is not None:
             self._writing.cancel()
         left, self._waiting = len(self), []
         return left
+
+    def close(self) -> None:
+        """Tell what was not told yet."""
+        self._log.close()
 
     def _settlement(self, attempt: Attempt, outcome: Outcome) -> Settlement:
         job = attempt.job
@@ -127,10 +138,10 @@ class Settlements:
             if keep is None:
                 keep = self._keeps[queue] = self._retention.keeps(queue, State.SUCCEEDED)
             if self._talks:
-                log_end(attempt, _SUCCEEDED, self._clock.monotonic())
+                self._log.end(attempt, _SUCCEEDED)
             return Settlement(job.id, attempt.token, _SUCCEEDED, keep)
         decided = self._decide(attempt, outcome)
-        log_end(attempt, decided, self._clock.monotonic())
+        self._log.end(attempt, decided)
         new = state_after(decided)
         keep = not new.finished or self._retention.keeps(job.queue, new)
         if not isinstance(decided, ToSucceeded) or attempt.next_jobs is None:

@@ -13,8 +13,8 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.settings import Unset
 from windlass.core.states import State
-from windlass.core.store import Rescued, ServerRecord
-from windlass.core.verdict import Outcome
+from windlass.core.store import Rescued, ServerRecord, Settlement, Store
+from windlass.core.verdict import GivenBack, Outcome, Raised
 from windlass.engine.attempt import Attempt
 from windlass.engine.claim_plan import ClaimPlan, Line
 from windlass.engine.config import ServerConfig
@@ -24,14 +24,16 @@ from windlass.engine.executors.threads import Threads
 from windlass.engine.flags import FlagWatch
 from windlass.engine.halt import Halt
 from windlass.engine.health import Health, health
-from windlass.engine.heart import Heart, new_record
+from windlass.engine.heart import SCHEDULING, Heart, new_record
 from windlass.engine.hooks import Hooks
 from windlass.engine.notes import Notes
 from windlass.engine.office import Office
+from windlass.engine.outcomes import if_flagged, timed_out
 from windlass.engine.ready import ReadyHandler
 from windlass.engine.renewal_service import RenewalService
 from windlass.engine.renewer import Answers, Renewals, RenewalThread
-from windlass.engine.served import Served
+from windlass.engine.rescuer import Rescuer
+from windlass.engine.served import Around, Served
 from windlass.engine.service import Service
 from windlass.engine.services import upkeep
 from windlass.engine.settlements import Move, Settlements
@@ -54,12 +56,24 @@ LEFT_BY: Final = 0.85
 class Shift:
     """What a running server consists of; made at its start, in the event loop that it runs in."""
 
-    def __init__(self, app: Served, config: ServerConfig, server_id: str, failed: Callable[[Exception], None]) -> None:
-        """Put the parts together that need nothing opened."""
+    def __init__(
+        self,
+        app: Served,
+        config: ServerConfig,
+        server_id: str,
+        *,
+        failed: Callable[[Exception], None],
+        ends_process: bool = False,
+    ) -> None:
+        """Put the parts together that need nothing opened.
+
+        `ends_process`: what does not end by itself does so with the process, right after the end of the shift.
+        """
         self._app = app
         self._config = config
         self._id = server_id
         self._failed = failed
+        self._ends_process = ends_process
         self._client = client = app.client
         self._clock = client.clock
         self._rng = client.rng
@@ -91,6 +105,7 @@ class Shift:
         self._record = new_record(server_id, clock=self._clock)
         self._services: list[Service] = []
         self._over_at = 0.0
+        self._renewal_thread: RenewalThread | None = None
         self._renewals: Renewals
         self._worker: Worker
 
@@ -138,6 +153,39 @@ class Shift:
         self._services = [service for service in self._services if not isinstance(service, Heart)]
         await self._leave()
 
+    @property
+    def busy(self) -> int:
+        """How many jobs run."""
+        return len(self._worker.running)
+
+    async def rescue(self, servers: Sequence[str]) -> None:
+        """Take back the jobs of servers that have ended."""
+        told = self._rescued if self._hooks.wanted else None
+        rescuer = Rescuer(
+            self._client.store, self._retention, clock=self._clock, rng=self._rng, spawn=self._spawn, told=told
+        )
+        await rescuer.rescue_ended(servers)
+
+    def give_back(self, within: float) -> None:
+        """Settle all that is held, from another thread, since the event loop does not come back; the process then ends.
+
+        What is past its timeout has failed, and all else is released. Raises what the store did, or `TimeoutError`.
+        """
+        if self._renewal_thread is not None:
+            settlements = self._settlements.last_words(self._cut_off)
+            self._renewal_thread.call(lambda store: self._write_last_words(store, settlements), within)
+
+    async def _write_last_words(self, store: Store, settlements: list[Settlement]) -> None:
+        await store.settle(settlements)
+        await store.leave(self._id)
+
+    def _cut_off(self, attempt: Attempt) -> Outcome:
+        until = attempt.renew_until
+        outcome: Outcome = GivenBack(started=attempt.started_at is not None)
+        if until is not None and until - attempt.lease <= self._clock.monotonic():
+            outcome = Raised(timed_out(attempt.timeout))
+        return if_flagged(outcome) if attempt.reason == "cancel" else outcome
+
     def health(self) -> Health:
         """Judge the server."""
         since = self._settlements.failing_since
@@ -146,7 +194,8 @@ class Shift:
             stopping=self._stopping,
             slots=self._config.concurrency,
             stuck=list(self._halt.stuck),
-            overdue=[attempt for attempt in list(self._renewals.overdue) if attempt in self._worker.running],
+            # not by who runs: one whose first step blocks the event loop has not come as far as that
+            overdue=[attempt for attempt in list(self._renewals.overdue) if not attempt.over],
             failing_for=None if since is None else self._clock.monotonic() - since,
         )
 
@@ -163,6 +212,12 @@ class Shift:
         self._worker = self._make_worker(plan)
         await self._hold_claims(plan)
         await self._start_services()
+        if self._config.processes > 1 and not self._ends_process:
+            logger.warning(
+                "server %s is one process: processes=%d has an effect under `windlass worker` alone",
+                self._id,
+                self._config.processes,
+            )
         if self._config.concurrency:
             self._worker.begin()
 
@@ -210,7 +265,7 @@ class Shift:
         shortest = min((lease.total_seconds() for lease in plan.leases.values()), default=30.0)
         self._renewals = Renewals(self._settlements.held, clock, shortest=shortest, told=self._renewed)
         if clock.goes_by_itself:
-            thread = RenewalThread(self._renewals, store.sibling())
+            self._renewal_thread = thread = RenewalThread(self._renewals, store.sibling())
             self._parts.push_async_callback(lambda: thread.stop(self._left_until(LEFT_BY)))
             await thread.start()
         else:
@@ -259,6 +314,7 @@ class Shift:
             )
             await kept[0].tick()
             self._services += kept
+        self._services += self._app.services(Around(config, clock, rng, spawn, self._client, self._id))
         for service in self._services:
             await service.start()
 
@@ -297,12 +353,14 @@ class Shift:
 
     def _describe(self) -> ServerRecord:
         stuck = ", ".join(attempt.job.id for attempt in self._halt.stuck)
+        told = {"stuck": stuck, SCHEDULING: "" if self._config.schedules else "off"}
         return replace(
             self._record,
             queues=tuple(self._worker.queues),
             kinds=tuple(sorted(self._handlers)),
+            schedules=tuple(sorted(self._app.schedules)) if self._config.schedules else (),
             running=len(self._worker.running),
-            details={"stuck": stuck} if stuck else {},
+            details={name: text for name, text in told.items() if text},
         )
 
     # ending
@@ -329,6 +387,9 @@ class Shift:
         if await self._all_ended(LAST_MOMENT):
             return
         for attempt in [attempt for attempt in self._worker.running if not attempt.settled]:
+            if self._ends_process:
+                self._halt.give_back(attempt)
+                continue
             logger.error(
                 "job %s (%s) does not end with its server: it is not given back, since it still runs; its lease "
                 "runs out by itself",
@@ -353,6 +414,7 @@ class Shift:
     async def _leave(self) -> None:
         self._left = True
         self._halt.close()
+        self._settlements.close()
         await self._while_the_store_answers(self._stop_services())
         if hasattr(self, "_worker"):
             self._worker.close()

@@ -11,7 +11,7 @@ from tests.engine.executors import home
 from tests.engine.executors.given import begin, run, run_program, value
 from windlass.codec import JSON
 from windlass.core.verdict import GivenBack, Raised, Returned
-from windlass.engine.executors.processes import Processes
+from windlass.engine.executors.processes import STARTING, Processes
 
 
 async def test_many_attempts_share_a_few_children() -> None:
@@ -24,6 +24,18 @@ async def test_many_attempts_share_a_few_children() -> None:
     assert len(ends) == 200
     assert 1 <= len(pids) <= 2
     assert pool.busy == 0
+    await pool.close()
+
+
+async def test_no_more_interpreters_start_at_once_than_there_are_processors() -> None:
+    pool = Processes(most=50)
+    runs = [begin(pool, home.pid)[0] for _ in range(50)]
+
+    at_once = pool.busy
+    ends = await asyncio.gather(*[started.ended for started in runs])
+
+    assert at_once == min(STARTING, 50)
+    assert all(isinstance(end.outcome, Returned) for end in ends)
     await pool.close()
 
 
@@ -185,7 +197,7 @@ ORPHANS = """
 import asyncio, json, os, signal, sys
 from tests.engine.executors import home
 from tests.engine.executors.given import Held, a_job, begin, value
-from windlass.engine.executors.processes import Processes
+from windlass.engine.executors.processes import STARTING, Processes
 
 async def main():
     pool = Processes(most=2)

@@ -20,8 +20,10 @@ from windlass.engine.context import running
 from windlass.engine.executors.child_desk import ChildDesk
 from windlass.engine.executors.ear import Ear
 from windlass.engine.executors.find import ChildApp, find
+from windlass.engine.executors.forks import leave_forks_alone
 from windlass.engine.executors.held import Held
 from windlass.engine.executors.lifespans import Lifespans
+from windlass.engine.executors.log_setup import LogSetup
 from windlass.engine.executors.messages import Begin, Noted, Ready, encode, told
 from windlass.engine.executors.wire import Post
 from windlass.engine.outcomes import outcome_of
@@ -34,11 +36,14 @@ logger = logging.getLogger("windlass")
 T = TypeVar("T")
 
 
-def live(link: socket.socket, parent: int) -> None:
+def live(link: socket.socket, parent: int, log_setup: LogSetup | None = None) -> None:
     """Run what the server at the other end of `link` sends, until it hangs up."""
     link.settimeout(0)
+    leave_forks_alone()
+    if log_setup is not None:
+        log_setup.begin()
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
-        Child(link, parent, runner.get_loop()).live()
+        Child(link, parent, runner.get_loop(), log_setup).live()
 
 
 class Known(NamedTuple):
@@ -55,9 +60,16 @@ class Child:
     and may use an event loop of its own.
     """
 
-    def __init__(self, link: socket.socket, parent: int, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        link: socket.socket,
+        parent: int,
+        loop: asyncio.AbstractEventLoop,
+        log_setup: LogSetup | None = None,
+    ) -> None:
         """Live on `loop`."""
         self._loop = loop
+        self._log_setup = log_setup
         self._post = Post(link)
         self._inbox: asyncio.Queue[tuple[Begin, StopEvent] | None] = asyncio.Queue()
         self._ear = Ear(link, parent, begin=lambda begin, stop: self._put((begin, stop)), end=lambda: self._put(None))
@@ -98,6 +110,8 @@ class Child:
         known = self._known.get(name)
         if known is None:
             registered, app = find(*name)
+            if self._log_setup is not None:
+                self._log_setup.take_root()
             provided = self._run(self._lifespans.of(app))
             # this is where it runs, so it is given what it wants here
             here = replace(registered, runs_in=RunsIn.THREAD)

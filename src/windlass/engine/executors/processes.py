@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections import deque
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -19,6 +20,8 @@ logger = logging.getLogger("windlass")
 
 IDLE_FOR: Final = 60.0
 """Seconds after which a child process that nobody needs ends."""
+STARTING: Final = os.cpu_count() or 1
+"""How many interpreters start at once: more would only slow each other down, and the machine."""
 GRACE: Final = 1.0
 """Seconds between SIGTERM and SIGKILL when all children are ended."""
 
@@ -148,6 +151,7 @@ class Member:
         match message:
             case Ready():
                 self.ready = True
+                self._pool.serve()
             case Noted() if self.run is not None and self.run.number == message.run:
                 _pass_on(message, self.run.attempt)
             case Ended() if self.run is not None and self.run.number == message.run:
@@ -192,7 +196,7 @@ class Processes:
         self._count += 1
         run = ChildRun(self._count, registered, attempt, self)
         self._line.append(run)
-        self._serve()
+        self.serve()
         return run
 
     async def close(self, grace: float = GRACE) -> None:
@@ -234,17 +238,18 @@ class Processes:
         else:
             self._idle.append(member)
             member.rest(self._idle_for)
-            self._serve()
+            self.serve()
 
     def bury(self, member: Member) -> None:
         """Forget a child that has died."""
         self._members.discard(member)
         if member in self._idle:
             self._idle.remove(member)
-        self._serve()
+        self.serve()
 
-    def _serve(self) -> None:
-        while self._line and (self._idle or len(self._members) < self._most):
+    def serve(self) -> None:
+        """Let those in line run in children that idle, or in new ones."""
+        while self._line and (self._idle or self._may_start()):
             run = self._line.popleft()
             try:
                 member = self._idle.pop() if self._idle else self._new()
@@ -255,6 +260,10 @@ class Processes:
                 member.wake()
                 member.run = run
                 run.begin(member, self._rng.random())
+
+    def _may_start(self) -> bool:
+        starting = sum(not member.ready for member in self._members)
+        return len(self._members) < self._most and starting < STARTING
 
     def _new(self) -> Member:
         member = Member(self)

@@ -16,6 +16,7 @@ from multiprocessing.context import SpawnProcess
 import msgspec
 
 from windlass.engine.executors.child import live
+from windlass.engine.executors.log_setup import Children
 from windlass.engine.executors.messages import ToChild, ToParent, decode_to_parent, encode
 from windlass.engine.executors.wire import Frames, Post
 
@@ -113,7 +114,7 @@ class Spawned:
 
 
 def _start(theirs: socket.socket) -> SpawnProcess:
-    process = _SPAWN.Process(target=live, args=(theirs, os.getpid()), name="windlass child")
+    process = _SPAWN.Process(target=live, args=(theirs, os.getpid(), Children.log_setup), name="windlass child")
     # it lets interrupts through to this thread when it starts, so it must run before they are held back
     resource_tracker.ensure_running()
     with _uninterrupted():

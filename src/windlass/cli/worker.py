@@ -1,0 +1,112 @@
+"""`windlass worker`: works the queues of an app, in processes that a parent watches over."""
+
+import logging
+import os
+import random
+import signal
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from windlass.config import SETTINGS, find_project, resolve
+from windlass.config.forms import Choice, Form, OrNone, Queues, Span, Switch, Whole
+from windlass.config.settings import BY_NAME
+from windlass.core.errors import InvalidValue
+from windlass.engine.config import ServerConfig
+from windlass.parent.child_process import ChildProcess, child_environment
+from windlass.parent.log_format import Logs
+from windlass.parent.messages import Order
+from windlass.parent.output import let_go_of_output
+from windlass.parent.parent import Parent
+from windlass.parent.reload import SourceWatch
+from windlass.parent.signals import AT_ONCE, GRACEFUL
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FLAGS: Final = tuple(setting for setting in SETTINGS if setting.name != "app")
+"""Every setting but the app, which is named without a flag."""
+
+
+def setting_options(function: F) -> F:
+    """Give a command a flag for each setting; each is text, read where all other sources are."""
+    for setting in reversed(FLAGS):
+        option = click.option(setting.flag, setting.name, metavar=_metavar(setting.form), help=_help(setting.meaning))
+        function = option(function)
+    return function
+
+
+def _metavar(form: Form) -> str:
+    match form:
+        case OrNone(inner):
+            return f"{_metavar(inner)}|none"
+        case Whole():
+            return "N"
+        case Span():
+            return "DURATION"
+        case Switch():
+            return "on|off"
+        case Choice(words):
+            return "|".join(words)
+        case Queues():
+            return "A,B or A=3,B=1"
+        case _:
+            return "TEXT"
+
+
+def _help(meaning: str) -> str:
+    return meaning[:1].upper() + meaning[1:] + "."
+
+
+class WorkerCommand(click.Command):
+    """Tells those who are used to `-A` how an app is named here."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse the flag; all else is read as ever."""
+        if "-A" in args:
+            named = next(iter(args[args.index("-A") + 1 :]), "tasks:app")
+            message = f"name the app without a flag: windlass worker {named}"
+            raise click.UsageError(message, ctx)
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=WorkerCommand)
+@click.argument("app", required=False, metavar="[MODULE:APP]")
+@setting_options
+@click.option("--reload", is_flag=True, help="Start anew when a *.py file or pyproject.toml below this folder changes.")
+def worker(*, app: str | None, reload: bool, **flags: str | None) -> None:
+    """Work the queues of an app until it is stopped.
+
+    The first SIGTERM, SIGINT (Ctrl-C) or SIGHUP lets running jobs finish for shutdown-timeout, the second stops at
+    once. Flags go over the environment, over pyproject.toml, over the code of the app.
+    """
+    # of variables that only look like settings the children tell, who have a log
+    logging.getLogger("windlass").addHandler(logging.NullHandler())
+    given = {name: text for name, text in flags.items() if text is not None}
+    settings = resolve({}, {**given, "app": app}, environ=os.environ, project=find_project(Path.cwd()))
+    named = settings.value("app")
+    if named is None:
+        message = "no app is named: windlass worker tasks:app, or set WINDLASS_APP, or app in [tool.windlass]"
+        raise InvalidValue(message)
+    config = ServerConfig.from_settings(settings)
+    order = Order(
+        app=str(named),
+        flags=given,
+        processes=config.processes,
+        grace=config.shutdown_timeout.total_seconds(),
+        log_format=str(settings.value("log_format")),
+        log_level=str(settings.value("log_level")),
+    )
+    logs = Logs(order.log_format, order.log_level)
+    logs.take_root()
+    environment = child_environment(given, {name: setting.variable for name, setting in BY_NAME.items()})
+    source = SourceWatch(Path.cwd()) if reload else None
+    parent = Parent(order, partial(ChildProcess, order, environment), draw=random.random, source=source)
+    code = parent.run()
+    for number in (*GRACEFUL, AT_ONCE):
+        # all is over, and one more would only change the exit code
+        signal.signal(number, signal.SIG_IGN)
+    let_go_of_output()
+    raise click.exceptions.Exit(code)

@@ -1,0 +1,1 @@
+"""`windlass worker`: a small parent process, and the children that it starts, watches, restarts and stops."""
