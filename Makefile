@@ -33,7 +33,7 @@ export PIP_ROOT_USER_ACTION := ignore
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.ready ## watch a thousand jobs survive a killed worker
+demo: $(VENV)/.ready ## watch a shop's jobs survive processes that are killed
 	$(RUN) -m examples.demo $(ARGS)
 
 test: $(VENV)/.ready ## run the tests

@@ -1,1 +1,1 @@
-"""`make demo`: a thousand jobs on one SQLite file, while a worker is killed and another one is paused."""
+"""`make demo`: a small shop's background jobs under `windlass worker`, while its processes are killed and paused."""

@@ -1,187 +1,270 @@
-"""The checker: the ledger that the workers wrote against what a second reader found in the store.
+"""The checker: the ledger that the jobs wrote against what a second reader found in the store.
 
-A difference is anything that the promises of Windlass do not allow. A run in which nobody was killed, or nobody was
-refused, is void: it would have shown the same with the safeguards gone.
+A run in which nobody was killed, or nobody was refused, is void: it would have shown the same with the safeguards gone.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from examples.demo.ledger import Event, What
-from examples.demo.second_reader import Contents, Rescue
+from examples.demo.difference import Difference, Kind
+from examples.demo.ledger import Claim, Event, What
+from examples.demo.second_reader import Contents, Ended
+from examples.demo.ticks import check_ticks
 
-
-class Kind(StrEnum):
-    LOST = "lost"
-    NO_EFFECT = "succeeded without its work done"
-    STRANGER = "never enqueued"
-    FORGOTTEN = "ack accepted, but not succeeded in the store"
-    NOBODYS = "succeeded in the store, but no ack was accepted"
-    TWICE = "settled twice"
-    STALE = "settled by a stale claim"
-    NO_CAUSE = "ran again without a cause"
+WAITING: Final = ("pending", "scheduled", "running")
+SENT_WITHIN: Final = 0.5
+"""Seconds from writing down a kill or a pause to its arrival: a claim may come in between."""
+HISTORY_KEPT: Final = 20
+"""So many ends of its claims are kept with a job."""
 
 
-class Difference(NamedTuple):
-    kind: Kind
-    job: str
-    detail: str
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was asked for: the jobs that were enqueued, those among them that must end as dead, and whether all ended.
+
+    A run that was `stopped` early leaves jobs that wait: they are not lost.
+    """
+
+    enqueued: Collection[str]
+    poison: Collection[str] = ()
+    stopped: bool = False
+
+
+class Rescues(NamedTuple):
+    """How many jobs were taken back, and the most seconds after which one of them was."""
+
+    jobs: int = 0
+    slowest: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """What happened in a run, counted."""
 
-    enqueued: int
+    jobs: int
+    """All that there were: enqueued by the producer, made by the schedule, and enqueued by other jobs."""
     succeeded: int
-    reruns: dict[str, What | None]
-    """Jobs that ran more than once, each with its cause, if it has one."""
+    dead: int
+    waiting: int
+    ticks: int
+    retried: int
+    """Attempts that failed and were followed by another."""
     kills: int
-    """Kills of a worker that held claims."""
+    """Servers that were killed while they held jobs."""
+    poisoned: int
+    """Servers that the poison took along."""
     pauses: int
-    rescued: int
+    """Servers that were paused until others had taken their jobs."""
+    rescues: dict[What | None, Rescues]
+    """Attempts that were cut short, by their cause; None where there is none."""
     refused: int
     unread: int
-    """Acks that were kept although the worker was killed before it could read the reply."""
+    """Successes that were kept although the server was killed before it could read the reply."""
     differences: list[Difference]
 
-    def count(self, kind: Kind) -> int:
-        return sum(difference.kind is kind for difference in self.differences)
+    def count(self, *kinds: Kind) -> int:
+        return sum(difference.kind in kinds for difference in self.differences)
 
     @property
     def void(self) -> str | None:
         """Why the run shows nothing; None when it does."""
         if not self.kills:
-            return "no worker was killed while it held claims"
+            return "no process was killed while it held jobs"
+        if not self.poisoned:
+            return "the poison has killed nobody"
         if not self.refused:
             return "no stale settlement was refused"
         return None
 
 
-def check(enqueued: Collection[str], events: Sequence[Event], store: Contents) -> Report:
-    """Compare what was enqueued, what the workers wrote and what the store holds."""
-    run = _Run(enqueued, events, store)
+def check(plan: Plan, events: Sequence[Event], store: Contents) -> Report:
+    """Compare what was enqueued, what the jobs wrote and what the store holds."""
+    run = _Run(plan, events, store)
+    ticks = [row.due_at for row in store.jobs.values() if row.due_at is not None]
+    hit = {ended.worker for ended in store.ended if ended.outcome == "rescued"}
+    looks = (
+        run.lost(),
+        run.dead(),
+        run.strangers(),
+        run.followers(),
+        run.unsettled(),
+        run.settled_badly(),
+        run.uncaused(),
+        run.not_retried(),
+        check_ticks(ticks, events),
+    )
     return Report(
-        enqueued=len(enqueued),
+        jobs=len(run.known),
         succeeded=len(run.succeeded),
-        reruns=run.reruns(),
-        kills=sum(bool(held) for held in run.held_at_kills()),
-        pauses=sum(event.what is What.PAUSED for event in events),
-        rescued=len(store.rescues),
-        refused=sum(event.what is What.REFUSED for event in events),
+        dead=sum(row.state == "dead" for row in store.jobs.values()),
+        waiting=sum(row.state in WAITING for row in store.jobs.values()),
+        ticks=len(ticks),
+        retried=sum(ended.outcome == "failed" for ended in store.ended),
+        kills=len({event.worker for event in events if event.what is What.KILLED} & hit),
+        poisoned=sum(event.what is What.POISONED for event in events),
+        pauses=len({event.worker for event in events if event.what is What.PAUSED} & hit),
+        rescues=run.rescues(),
+        refused=len(list(run.refused())),
         unread=len(run.unread),
-        differences=list(chain(run.lost(), run.strangers(), run.unsettled(), run.settled_badly(), run.uncaused())),
+        differences=list(chain(*looks)),
     )
 
 
 class _Run:
     """One run, looked at from every side; each look is one pass."""
 
-    def __init__(self, enqueued: Collection[str], events: Sequence[Event], store: Contents) -> None:
-        self.enqueued = set(enqueued)
+    def __init__(self, plan: Plan, events: Sequence[Event], store: Contents) -> None:
+        self.plan = plan
         self.events = events
         self.store = store
         self.succeeded = {job for job, row in store.jobs.items() if row.state == "succeeded"}
-        self.accepted: defaultdict[str, list[Event]] = defaultdict(list)
-        self.starts: Counter[tuple[str, int]] = Counter()
-        self.effects: set[str] = set()
-        self.claimed: dict[tuple[str, int], int] = {}
-        self.faults: defaultdict[str, list[tuple[int, What]]] = defaultdict(list)
-        for line, event in enumerate(events):
-            self._sort_in(line, event)
+        made_here = (job for job, row in store.jobs.items() if row.schedule is not None or row.parent in store.jobs)
+        self.known = {*plan.enqueued, *made_here}
+        self.ended = {(ended.job, ended.delivery): ended for ended in store.ended}
+        self.over_at: dict[Claim, float] = {}
+        """When the code of a claim ended."""
+        self.starts: Counter[Claim] = Counter()
+        self.holder: dict[Claim, str] = {}
+        self.effects: set[Claim] = set()
+        self.raised: set[Claim] = set()
+        self.accepted: defaultdict[str, list[int]] = defaultdict(list)
+        self.faults: defaultdict[str, list[Event]] = defaultdict(list)
+        for event in events:
+            self._sort_in(event)
         self.unread = set(self._unread())
-        self.causes = {(rescue.job, rescue.delivery): self._cause(rescue) for rescue in store.rescues}
 
     def lost(self) -> Iterator[Difference]:
-        for job in sorted(self.enqueued - self.succeeded):
+        for job in sorted(self.known - self.succeeded):
             row = self.store.jobs.get(job)
-            yield Difference(Kind.LOST, job, "is not in the store" if row is None else f"is {row.state} in the store")
-        for job in sorted(self.succeeded - self.effects):
-            yield Difference(Kind.NO_EFFECT, job, "has no effect in the ledger")
+            if row is None:
+                yield Difference(Kind.LOST, job, "is not in the store")
+            elif row.state != "dead" and not (self.plan.stopped and row.state in WAITING):
+                yield Difference(Kind.LOST, job, f"is {row.state} in the store")
+        for job in sorted(self.succeeded):
+            if (job, self.store.jobs[job].delivery) not in self.effects:
+                yield Difference(Kind.NO_EFFECT, job, "has no effect in the ledger")
+
+    def dead(self) -> Iterator[Difference]:
+        dead = {job for job, row in self.store.jobs.items() if row.state == "dead"}
+        for job in sorted(dead - set(self.plan.poison)):
+            yield Difference(Kind.DEAD, job, f"is dead after delivery {self.store.jobs[job].delivery}")
+        for job in sorted(self.succeeded & set(self.plan.poison)):
+            yield Difference(Kind.UNHARMED, job, "has succeeded")
 
     def strangers(self) -> Iterator[Difference]:
-        for job in sorted(self.store.jobs.keys() - self.enqueued):
+        for job in sorted(self.store.jobs.keys() - self.known):
             yield Difference(Kind.STRANGER, job, "is in the store")
-        for job in sorted({event.job for event in self.events if event.job} - self.enqueued):
+        for job in sorted({event.job for event in self.events if event.job} - self.known):
             yield Difference(Kind.STRANGER, job, "is in the ledger")
 
+    def followers(self) -> Iterator[Difference]:
+        """The jobs of the schedule: each enqueues one job, together with its success."""
+        followers = Counter(row.parent for row in self.store.jobs.values())
+        for job, row in self.store.jobs.items():
+            if row.schedule is not None and followers[job] != (row.state == "succeeded"):
+                yield Difference(Kind.FOLLOWERS, job, f"is {row.state} and has enqueued {followers[job]}")
+
     def unsettled(self) -> Iterator[Difference]:
-        """The settlements that only one of the two knows of."""
+        """The successes that only one of the two knows of."""
         for job in sorted(self.accepted.keys() - self.succeeded):
-            yield Difference(Kind.FORGOTTEN, job, _by(self.accepted[job]))
+            yield Difference(Kind.FORGOTTEN, job, f"in delivery {self.accepted[job][0]}")
         for job in sorted(self.succeeded - self.accepted.keys() - self.unread):
-            yield Difference(Kind.NOBODYS, job, "has no accepted ack in the ledger")
+            yield Difference(Kind.NOBODYS, job, "has no accepted success in the ledger")
 
     def settled_badly(self) -> Iterator[Difference]:
-        for job, acks in self.accepted.items():
-            if len(acks) + (job in self.unread) > 1:
-                yield Difference(Kind.TWICE, job, _by(acks))
+        for job, deliveries in self.accepted.items():
+            if len(deliveries) > 1:
+                yield Difference(Kind.TWICE, job, f"in the deliveries {' and '.join(map(str, deliveries))}")
             row = self.store.jobs.get(job)
-            if row is not None and (stale := [ack for ack in acks if ack.delivery < row.delivery]):
-                yield Difference(Kind.STALE, job, f"{_by(stale)}, delivery {row.delivery} had begun")
+            for delivery in deliveries:
+                if row is not None and delivery < row.delivery:
+                    detail = f"that of delivery {delivery}, when delivery {row.delivery} had begun"
+                    yield Difference(Kind.STALE, job, detail)
 
     def uncaused(self) -> Iterator[Difference]:
         for job, row in self.store.jobs.items():
-            for delivery in range(1, row.delivery):
-                if self.causes.get((job, delivery)) is None:
-                    detail = f"after delivery {delivery}, whose worker was neither killed nor paused"
-                    yield Difference(Kind.NO_CAUSE, job, detail)
+            for delivery in range(max(1, row.delivery - HISTORY_KEPT + 1), row.delivery):
+                if (job, delivery) not in self.ended:
+                    yield Difference(Kind.NO_CAUSE, job, f"the store does not say how delivery {delivery} ended")
+        for ended in self.store.ended:
+            if (why_not := self._why_not(ended)) is not None:
+                yield Difference(Kind.NO_CAUSE, ended.job, f"after delivery {ended.delivery}, {why_not}")
         for (job, delivery), starts in self.starts.items():
             if starts > 1:
                 yield Difference(Kind.NO_CAUSE, job, f"began {starts} times in delivery {delivery}")
 
-    def reruns(self) -> dict[str, What | None]:
-        runs = Counter(event.job for event in self.events if event.what is What.STARTED)
-        causes = {job: cause for (job, _), cause in self.causes.items()}
-        return {job: causes.get(job) for job, count in runs.items() if count > 1}
+    def not_retried(self) -> Iterator[Difference]:
+        for job, delivery in sorted(self.raised - self.ended.keys()):
+            row = self.store.jobs.get(job)
+            if row is not None and row.state != "running":
+                yield Difference(Kind.NOT_RETRIED, job, f"raised in delivery {delivery} and is {row.state}")
 
-    def held_at_kills(self) -> Iterator[set[str]]:
-        """Yield what each killed worker held."""
-        held: defaultdict[str, set[str]] = defaultdict(set)
-        for event in self.events:
-            if event.what is What.CLAIMED:
-                held[event.worker].add(event.job)
-            elif event.what in (What.ACCEPTED, What.REFUSED):
-                held[event.worker].discard(event.job)
-            elif event.what is What.KILLED:
-                yield held[event.worker]
+    def refused(self) -> Iterator[Claim]:
+        """Yield claims whose code ended after they had been taken back, and whose end was not accepted."""
+        for rescue in self.store.ended:
+            claim = job, delivery = rescue.job, rescue.delivery
+            too_late = rescue.outcome == "rescued" and self.over_at.get(claim, 0.0) > rescue.at
+            if too_late and delivery not in self.accepted.get(job, ()):
+                yield claim
 
-    def _sort_in(self, line: int, event: Event) -> None:
+    def rescues(self) -> dict[What | None, Rescues]:
+        """Return how many claims were taken back after which fault, and how fast."""
+        found: defaultdict[What | None, Rescues] = defaultdict(Rescues)
+        for rescue in self.store.ended:
+            if rescue.outcome == "rescued":
+                fault = self.fault(rescue)
+                cause, waited = (None, 0.0) if fault is None else (fault.what, rescue.at - fault.at)
+                jobs, slowest = found[cause]
+                found[cause] = Rescues(jobs + 1, max(slowest, waited))
+        return dict(found)
+
+    def fault(self, rescue: Ended) -> Event | None:
+        """Return what happened to the holder of a claim that was rescued, while it held."""
+        faults = self.faults[rescue.worker]
+        return next((event for event in faults if rescue.since - SENT_WITHIN < event.at < rescue.at), None)
+
+    def _sort_in(self, event: Event) -> None:
+        claim = event.claim
         match event.what:
-            case What.CLAIMED:
-                self.claimed[event.job, event.delivery] = line
             case What.STARTED:
-                self.starts[event.job, event.delivery] += 1
+                self.starts[claim] += 1
+                self.holder[claim] = event.worker
             case What.EFFECT:
-                self.effects.add(event.job)
+                self.effects.add(claim)
+            case What.RAISED:
+                self.over_at[claim] = event.at
+                self.raised.add(claim)
+            case What.RETURNED:
+                self.over_at[claim] = event.at
             case What.ACCEPTED:
-                self.accepted[event.job].append(event)
-            case What.KILLED | What.PAUSED:
-                self.faults[event.worker].append((line, event.what))
-            case What.REFUSED | What.RESUMED:
+                self.accepted[event.job].append(event.delivery)
+            case What.KILLED | What.POISONED | What.PAUSED:
+                self.faults[event.worker].append(event)
+            case What.UP | What.RESUMED | What.STOPPED:
                 pass
 
     def _unread(self) -> Iterator[str]:
-        """Yield jobs whose ack was on its way when its worker was killed, and which the store has kept."""
-        last: dict[str, Event] = {}
-        for event in self.events:
-            if event.what is What.KILLED and (before := last.get(event.worker)) and before.what is What.EFFECT:
-                row = self.store.jobs.get(before.job)
-                if row is not None and row.state == "succeeded" and row.delivery == before.delivery:
-                    yield before.job
-            last[event.worker] = event
+        """Yield jobs whose success was on its way when its server was killed, and which the store has kept."""
+        for job in self.succeeded - self.accepted.keys():
+            claim = job, self.store.jobs[job].delivery
+            fates = {event.what for event in self.faults[self.holder.get(claim, "")]}
+            if claim in self.effects and fates & {What.KILLED, What.POISONED}:
+                yield job
 
-    def _cause(self, rescue: Rescue) -> What | None:
-        """Return which fault of its worker ended a claim: one after the claim and before the next one."""
-        # A worker may be killed before it could write that it had claimed.
-        begin = self.claimed.get((rescue.job, rescue.delivery), -1)
-        end = self.claimed.get((rescue.job, rescue.delivery + 1), len(self.events))
-        return next((what for line, what in self.faults[rescue.worker] if begin < line < end), None)
-
-
-def _by(acks: Sequence[Event]) -> str:
-    return ", then ".join(f"by {ack.worker}" for ack in acks)
+    def _why_not(self, ended: Ended) -> str | None:
+        """Return what is wrong with the end of a claim that was no success; None when it has its cause."""
+        claim = ended.job, ended.delivery
+        match ended.outcome:
+            case "rescued" if self.fault(ended) is None:
+                return "which was rescued: its server was neither killed nor paused"
+            case "failed" if claim not in self.raised:
+                return "which the store calls failed: the job did not raise"
+            case "released" if self.starts[claim] and not self.plan.stopped:
+                return "which was given back although it had begun"
+            case "rescued" | "failed" | "released":
+                return None
+            case _:
+                return f"which was {ended.outcome}"

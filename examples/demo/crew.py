@@ -1,104 +1,82 @@
-"""The worker processes, seen from outside: started, killed, paused, resumed and stopped, and no other process."""
+"""The servers that `windlass worker` runs, one in each child process, as the store knows them."""
 
 import os
 import signal
-import subprocess
-import sys
+import time
+from contextlib import suppress
 from enum import StrEnum
-from pathlib import Path
-from typing import Final, Self
 
-import msgspec
-
-from examples.demo.worker import Order
-
-ROOT: Final = Path(__file__).resolve().parents[2]
+from examples.demo.ledger import Event, Ledger, What
+from windlass.core.store import ServerRecord
 
 
 class Life(StrEnum):
     WORKING = "working"
     KILLED = "killed"
+    POISONED = "poisoned"
     PAUSED = "paused"
     STOPPED = "stopped"
 
 
-class Trouble(Exception):
-    """Something stood in the way of the story: it shows nothing, neither good nor bad."""
-
-
 class Crew:
-    """All workers of one run; whatever happens, none outlives it."""
+    """All servers of one run, each with a name for people; what is done to them is written down first.
 
-    def __init__(self, folder: Path, *, url: str, ledger: Path, removed: str | None) -> None:
-        self._folder = folder
-        self._url = url
-        self._ledger = ledger
-        self._removed = removed
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+    First, because what follows from it may be written by others at once.
+    """
+
+    def __init__(self, pen: Ledger) -> None:
+        self._pen = pen
+        self._pids: dict[str, int] = {}
         self.lives: dict[str, Life] = {}
 
-    def __enter__(self) -> Self:
-        return self
+    def meet(self, records: list[ServerRecord]) -> None:
+        """Take in who is there, and who is not any more."""
+        for id in set(self.working()) - {record.id for record in records}:
+            self._end(id)
+        for record in records:
+            if record.id not in self.lives:
+                self._pids[record.id] = record.pid
+                self.lives[record.id] = Life.WORKING
+                self._pen.write(Event(What.UP, record.id, at=record.started_at.timestamp()))
 
-    def __exit__(self, *_: object) -> None:
-        for process in self._processes.values():
-            process.kill()
-            process.wait()
+    def working(self) -> list[str]:
+        return [id for id, life in self.lives.items() if life is Life.WORKING]
 
-    def start(self) -> str:
-        """Start one more worker; return its name."""
-        name = f"worker-{len(self._processes) + 1}"
-        order = Order(name, self._url, str(self._ledger), self._removed)
-        command = [sys.executable, "-m", "examples.demo.worker", msgspec.json.encode(order).decode()]
-        with self._log(name).open("wb") as log:
-            # A group of its own: a Ctrl-C at the terminal is for the narrator, who ends the workers.
-            self._processes[name] = subprocess.Popen(
-                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, process_group=0
-            )
-        self.lives[name] = Life.WORKING
-        return name
+    def name(self, id: str) -> str:
+        return f"server {list(self.lives).index(id) + 1}" if id in self.lives else "a server"
 
-    def kill(self, name: str) -> None:
-        """Kill a worker with SIGKILL, and return when it is dead."""
-        self._processes[name].kill()
-        self._processes[name].wait()
-        self.lives[name] = Life.KILLED
+    def kill(self, id: str) -> float:
+        """Kill a server with SIGKILL; return when, as Unix time."""
+        killed_at = time.time()
+        self._pen.write(Event(What.KILLED, id, at=killed_at))
+        self._send(id, signal.SIGKILL, Life.KILLED)
+        return killed_at
 
-    def pause(self, name: str) -> None:
-        os.kill(self._processes[name].pid, signal.SIGSTOP)
-        self.lives[name] = Life.PAUSED
+    def died(self, id: str) -> None:
+        """Remember that a poison took a server along."""
+        self.lives[id] = Life.POISONED
 
-    def resume(self, name: str) -> None:
-        os.kill(self._processes[name].pid, signal.SIGCONT)
-        self.lives[name] = Life.WORKING
+    def pause(self, id: str) -> None:
+        self._pen.write(Event(What.PAUSED, id))
+        self._send(id, signal.SIGSTOP, Life.PAUSED)
 
-    def look(self) -> None:
-        """Raise `Trouble` when a worker has ended that nobody ended."""
-        for name in self._alive():
-            if (code := self._processes[name].poll()) is not None:
-                raise Trouble(f"{name} ended by itself with {code}: {self._last_line(name)}")
+    def resume(self, id: str) -> None:
+        self._pen.write(Event(What.RESUMED, id))
+        self._send(id, signal.SIGCONT, Life.WORKING)
 
     def stop(self) -> None:
-        """Ask every worker to settle what it holds and stop."""
-        for name in self._alive():
-            self._processes[name].terminate()
-            self.lives[name] = Life.STOPPED
+        """Resume who is paused, so that all can stop; the command tells them to."""
+        for id, life in list(self.lives.items()):
+            if life is Life.PAUSED:
+                self.resume(id)
+        for id in self.working():
+            self._end(id)
 
-    def stopped(self) -> bool:
-        """Whether all who were asked have stopped; raises `Trouble` when one stumbled."""
-        asked = [name for name, life in self.lives.items() if life is Life.STOPPED]
-        codes = {name: self._processes[name].poll() for name in asked}
-        for name, code in codes.items():
-            if code:
-                raise Trouble(f"{name} stopped with {code}: {self._last_line(name)}")
-        return None not in codes.values()
+    def _end(self, id: str) -> None:
+        self._pen.write(Event(What.STOPPED, id))
+        self.lives[id] = Life.STOPPED
 
-    def _alive(self) -> list[str]:
-        return [name for name, life in self.lives.items() if life in (Life.WORKING, Life.PAUSED)]
-
-    def _last_line(self, name: str) -> str:
-        lines = self._log(name).read_text(errors="replace").splitlines()
-        return lines[-1] if lines else "it said nothing"
-
-    def _log(self, name: str) -> Path:
-        return self._folder / f"{name}.log"
+    def _send(self, id: str, sent: signal.Signals, life: Life) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._pids[id], sent)
+        self.lives[id] = life

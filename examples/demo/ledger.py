@@ -5,32 +5,50 @@ leaves no half of a line, and the order of the lines is the order of the events,
 """
 
 import os
-from collections import Counter
-from collections.abc import Iterable
+import time
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
 
 class What(StrEnum):
-    CLAIMED = "claimed"
+    # about a job, by the process that has it
     STARTED = "started"
     EFFECT = "effect"
-    ACCEPTED = "ack accepted"
-    REFUSED = "ack refused"
+    RAISED = "raised"
+    RETURNED = "returned"
+    ACCEPTED = "success accepted"
+    # about a process: the poison writes of itself, all others are written by the narrator
+    UP = "up"
     KILLED = "killed"
+    POISONED = "poisoned"
     PAUSED = "paused"
     RESUMED = "resumed"
+    STOPPED = "stopped"
+
+
+Claim: TypeAlias = tuple[str, int]
+"""A job, and the number of the claim in its life."""
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What happened to a worker, or to a job in its hands; `delivery` is the number of the claim in the job's life."""
+    """What happened to a server, or to a job in its hands; `delivery` is the number of the claim in the job's life.
+
+    `note` is the kind of a job that started, and the error of one that raised. `at` is Unix time.
+    """
 
     what: What
     worker: str
     job: str = ""
     delivery: int = 0
+    note: str = ""
+    at: float = 0.0
+
+    @property
+    def claim(self) -> Claim:
+        return self.job, self.delivery
 
 
 class TornLine(Exception):
@@ -44,7 +62,9 @@ class Ledger:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def write(self, event: Event) -> None:
-        os.write(self._file, msgspec.json.encode(event) + b"\n")
+        """Write one event, and when it happened unless it says so."""
+        timed = event if event.at else msgspec.structs.replace(event, at=time.time())
+        os.write(self._file, msgspec.json.encode(timed) + b"\n")
 
     def close(self) -> None:
         os.close(self._file)
@@ -53,49 +73,6 @@ class Ledger:
 def read(path: Path) -> list[Event]:
     """Return all events, in their order; raises `TornLine`."""
     return [_event(line) for line in path.read_bytes().splitlines()]
-
-
-def _event(line: bytes) -> Event:
-    try:
-        return msgspec.json.decode(line, type=Event)
-    except msgspec.DecodeError as error:
-        raise TornLine(f"the ledger has a line that is no event: {line[:80]!r}") from error
-
-
-class Tally:
-    """What the ledger says so far, worker by worker."""
-
-    def __init__(self) -> None:
-        self.last: dict[str, Event] = {}
-        self.done: Counter[str] = Counter()
-        self.refused: Counter[str] = Counter()
-        self.runs: dict[str, list[str]] = {}
-        """The workers that started a job, in order."""
-        self._held: dict[str, set[str]] = {}
-
-    def add(self, events: Iterable[Event]) -> None:
-        for event in events:
-            self._add(event)
-
-    def held(self, worker: str) -> set[str]:
-        """Return the jobs that `worker` has claimed and not settled, as far as it knows."""
-        return self._held.setdefault(worker, set())
-
-    def _add(self, event: Event) -> None:
-        self.last[event.worker] = event
-        match event.what:
-            case What.CLAIMED:
-                self.held(event.worker).add(event.job)
-            case What.STARTED:
-                self.runs.setdefault(event.job, []).append(event.worker)
-            case What.ACCEPTED:
-                self.done[event.worker] += 1
-                self.held(event.worker).discard(event.job)
-            case What.REFUSED:
-                self.refused[event.worker] += 1
-                self.held(event.worker).discard(event.job)
-            case What.EFFECT | What.KILLED | What.PAUSED | What.RESUMED:
-                pass
 
 
 class Follower:
@@ -114,3 +91,10 @@ class Follower:
             lines.pop()
         self._offset += sum(map(len, lines))
         return [_event(line) for line in lines]
+
+
+def _event(line: bytes) -> Event:
+    try:
+        return msgspec.json.decode(line, type=Event)
+    except msgspec.DecodeError as error:
+        raise TornLine(f"the ledger has a line that is no event: {line[:80]!r}") from error

@@ -1,37 +1,60 @@
 """What the store holds, read by plain SQL and by nothing of Windlass: the store cannot speak for itself here."""
 
+import json
 import sqlite3
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+DUE_AT: Final = "windlass-due-at"
 
 
 class Row(NamedTuple):
-    """A job as it stands: `delivery` is the number of its last claim."""
+    """A job as it stands: `delivery` is the number of its last claim, `due_at` the tick of the schedule it is for."""
 
     state: str
     delivery: int
+    schedule: str | None = None
+    due_at: float | None = None
+    parent: str | None = None
 
 
-class Rescue(NamedTuple):
-    """A claim that ended by its lease, and whose it was."""
+class Ended(NamedTuple):
+    """A claim that ended otherwise than by success: whose it was, how it ended, and from when until when it held."""
 
     job: str
     delivery: int
     worker: str
+    outcome: str
+    since: float
+    at: float
 
 
 class Contents(NamedTuple):
     jobs: dict[str, Row]
-    rescues: list[Rescue]
+    ended: list[Ended]
 
 
 def read(database: Path) -> Contents:
     """Return what is in the file; for when everybody else has closed it."""
     with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
-        jobs = connection.execute("select id, state, delivery from windlass_job").fetchall()
-        rescues = connection.execute(
-            "select job.id, ended.delivery, ended.worker from windlass_delivery as ended"
-            " join windlass_job as job using (seq) where ended.outcome = 'rescued'"
+        jobs = connection.execute(
+            "select id, state, delivery, schedule_id, headers, parent_id from windlass_job"
         ).fetchall()
-    return Contents({id: Row(state, delivery) for id, state, delivery in jobs}, [Rescue(*row) for row in rescues])
+        ended = connection.execute(
+            "select job.id, ended.delivery, ended.worker, ended.outcome, ended.started_at / 1e6, ended.ended_at / 1e6"
+            " from windlass_delivery as ended join windlass_job as job using (seq)"
+        ).fetchall()
+    return Contents(
+        {
+            id: Row(state, delivery, schedule, _due_at(headers), parent)
+            for id, state, delivery, schedule, headers, parent in jobs
+        },
+        [Ended(*row) for row in ended],
+    )
+
+
+def _due_at(headers: str | None) -> float | None:
+    due_at = json.loads(headers or "{}").get(DUE_AT)
+    return None if due_at is None else datetime.fromisoformat(due_at).timestamp()

@@ -4,24 +4,56 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
+
+TELL_EVERY: Final = 5.0
+"""Seconds between two lines of plain numbers."""
 
 
-class Worker(NamedTuple):
-    """One line about a worker."""
+class Queue(NamedTuple):
+    """One line about a queue."""
+
+    name: str
+    waiting: int
+    running: int
+    retrying: int
+    succeeded: int
+    dead: int
+
+
+class Server(NamedTuple):
+    """One line about a server; `runs` says what."""
 
     name: str
     life: str
     done: int
-    held: int
+    runs: str
+
+
+class Timetable(NamedTuple):
+    """One line about the schedule."""
+
+    name: str
+    rule: str
+    next_in: float | None
+    fired: int
 
 
 class Standing(NamedTuple):
-    """How far the run is."""
+    """How far the run is; `rates` are the jobs done in each of the last seconds."""
 
-    done: int
-    total: int
-    workers: Sequence[Worker]
+    elapsed: float = 0.0
+    total: float = 1.0
+    queues: Sequence[Queue] = ()
+    servers: Sequence[Server] = ()
+    timetable: Timetable | None = None
+    rates: Sequence[int] = ()
+    retried: int = 0
+    rescued: int = 0
+
+    @property
+    def succeeded(self) -> int:
+        return sum(queue.succeeded for queue in self.queues)
 
 
 class Fact(NamedTuple):
@@ -41,7 +73,7 @@ class View(Protocol):
         ...
 
     def show(self, standing: Standing) -> None:
-        """Bring the bar up to date."""
+        """Bring the numbers up to date."""
         ...
 
     def table(self, facts: Sequence[Fact]) -> None: ...
@@ -49,7 +81,7 @@ class View(Protocol):
     def conclude(self, text: str, *, good: bool) -> None: ...
 
     def close(self) -> None:
-        """Take the bar away; what was said stays."""
+        """Take the numbers away; what was said stays."""
         ...
 
 
@@ -58,7 +90,7 @@ class PlainView:
 
     def __init__(self) -> None:
         self._began = time.monotonic()
-        self._quarters = 0
+        self._told_at = 0.0
 
     def title(self, text: str) -> None:
         print(f"{text}\n", flush=True)
@@ -67,10 +99,11 @@ class PlainView:
         print(f"{time.monotonic() - self._began:5.1f} s  {text}", flush=True)
 
     def show(self, standing: Standing) -> None:
-        quarters = 4 * standing.done // standing.total
-        if quarters > self._quarters:
-            self._quarters = quarters
-            self.say(f"{standing.done:,} of {standing.total:,} jobs have succeeded.")
+        if standing.elapsed >= self._told_at + TELL_EVERY:
+            self._told_at = standing.elapsed
+            waiting = sum(queue.waiting for queue in standing.queues)
+            running = sum(queue.running for queue in standing.queues)
+            self.say(f"{standing.succeeded:,} jobs done, {running} running, {waiting} waiting.")
 
     def table(self, facts: Sequence[Fact]) -> None:
         print()

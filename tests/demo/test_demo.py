@@ -1,0 +1,108 @@
+"""The real thing, as short as it can be."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from proofs.children import eventually
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def demo(tmp_path: Path, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "examples.demo", *(arguments or ("--seconds", "10"))]
+    everything = os.environ | {"TERM": "dumb", "TMPDIR": str(tmp_path), "BREAK": ""} | environment
+    return subprocess.Popen(
+        command, cwd=ROOT, env=everything, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def processes_of(folder: Path) -> list[str]:
+    """The processes whose environment names `folder`, where the system tells."""
+    found: list[str] = []
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if os.fsencode(folder) in environment.read_bytes():
+                found.append(environment.parent.name)
+    return found
+
+
+def test_the_demo_loses_nothing(tmp_path: Path) -> None:
+    run = demo(tmp_path, WINDLASS_URL="memory://", WINDLASS_MAX_ATTEMPTS="1")
+    told, _ = run.communicate(timeout=150)
+
+    assert run.returncode == 0, told
+    assert "0 lost, 0 settled twice" in told
+    assert list(tmp_path.iterdir()) == []
+    assert eventually(lambda: processes_of(tmp_path) == [])
+
+
+def test_the_demo_without_the_fence_finds_stale_settlements(tmp_path: Path) -> None:
+    run = demo(tmp_path, BREAK="fence")
+    told, _ = run.communicate(timeout=150)
+
+    assert run.returncode == 1, told
+    assert "settled by a stale claim: " in told
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", ["$ windlass worker", "is killed"])
+def test_a_stopped_demo_shows_what_was_done_and_leaves_nothing_behind(
+    tmp_path: Path, stop: signal.Signals, moment: str
+) -> None:
+    run = demo(tmp_path)
+    assert run.stdout is not None
+    for line in run.stdout:
+        if moment in line:
+            break
+    run.send_signal(stop)
+    told, _ = run.communicate(timeout=60)
+
+    assert run.returncode == 130, told
+    assert re.search("^  lost +0$", told, re.MULTILINE)
+    assert "Stopped." in told
+    assert list(tmp_path.iterdir()) == []
+    assert eventually(lambda: processes_of(tmp_path) == [])
+
+
+def test_a_demo_that_is_stopped_twice_ends_at_once(tmp_path: Path) -> None:
+    run = demo(tmp_path)
+    assert run.stdout is not None
+    for line in run.stdout:
+        if "is killed" in line:
+            break
+    run.send_signal(signal.SIGINT)
+    for line in run.stdout:
+        if "Asked to stop" in line:
+            break
+    run.send_signal(signal.SIGINT)
+    told, _ = run.communicate(timeout=60)
+
+    assert run.returncode == 130, told
+    assert "Stopped" in told
+    assert list(tmp_path.iterdir()) == []
+    assert eventually(lambda: processes_of(tmp_path) == [])
+
+
+@pytest.mark.parametrize(
+    "arguments, break_, complaint",
+    [
+        (("--seconds", "60"), "glass", "BREAK=glass is not known"),
+        (("--seconds", "3"), "", "the story needs from 10 seconds to an hour"),
+        (("--seconds", "nan"), "", "the story needs from 10 seconds to an hour"),
+    ],
+)
+def test_what_the_demo_cannot_do_is_refused(
+    tmp_path: Path, arguments: tuple[str, ...], break_: str, complaint: str
+) -> None:
+    run = demo(tmp_path, *arguments, BREAK=break_)
+    told, _ = run.communicate(timeout=60)
+
+    assert run.returncode == 2
+    assert complaint in told
