@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 import windlass
-from benchmarks import large, large_server, two_servers
+from benchmarks import large, large_server, on_schedule, two_processes
 from benchmarks.app import KEPT, BenchApp
 from benchmarks.contestant import Arrived, Contestant, Measure, Outcome, Role, Trial
 from benchmarks.delay import DELAYED, run_times
@@ -170,9 +170,20 @@ async def _enqueue_delayed(made: BenchApp, times: dict[int, datetime]) -> None:
     await made.app.enqueue_many(calls)
 
 
-def compare_servers(trial: Trial) -> Outcome:
-    """Measure one server process and two on busy jobs."""
-    return asyncio.run(two_servers.compare(trial, url=file_url(trial.folder)))
+def on_schedule_file(trial: Trial) -> Outcome:
+    """Let schedules make jobs on an idle server."""
+    return asyncio.run(on_schedule.measure(file_url(trial.folder)))
+
+
+def on_schedule_memory(trial: Trial) -> Outcome:
+    """Do the same in memory."""
+    del trial
+    return asyncio.run(on_schedule.measure(IN_MEMORY))
+
+
+def compare_processes(trial: Trial) -> Outcome:
+    """Measure one process of `windlass worker` and two on busy jobs."""
+    return asyncio.run(two_processes.compare(trial, url=file_url(trial.folder)))
 
 
 def prepare_cold(trial: Trial) -> None:
@@ -196,9 +207,10 @@ _MEASURES: dict[str, Measure] = {
     "claim_deleted": partial(drain_file, keep=AT_ONCE),
     "claim_kept": partial(drain_file, keep=KEPT),
     "end_to_end": end_to_end,
-    "two_servers": compare_servers,
+    "two_processes": compare_processes,
     "pickup": pickup,
     "delayed": delayed_file,
+    "on_schedule": on_schedule_file,
     "cold_open": cold_open,
 }
 _MEASURES.update(dict.fromkeys(large_server.CROWDS, compare_large))
@@ -229,5 +241,6 @@ MEMORY = Contestant(
         "claim_deleted": partial(drain_memory, keep=AT_ONCE),
         "claim_kept": partial(drain_memory, keep=KEPT),
         "delayed": delayed_memory,
+        "on_schedule": on_schedule_memory,
     },
 )
