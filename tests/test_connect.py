@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 import windlass
-from windlass import InvalidName, InvalidURL, InvalidValue, MissingExtra, QueueSettings
-from windlass.connect import open_store
+from windlass import InvalidName, InvalidURL, InvalidValue, MissingExtra, QueueSettings, SchemaMissing
+from windlass.connect import open_store, without_creating
 
 WRONG_URLS = [
     ("", "no scheme"),
@@ -148,3 +148,23 @@ async def test_a_store_of_ones_own_is_taken_in_place_of_a_url() -> None:
         await client.enqueue("email")
 
     assert [row.pending for row in await store.stats()] == [1]
+
+
+@pytest.mark.parametrize(
+    "url, only_there",
+    [
+        ("sqlite:///jobs.db", "sqlite:///jobs.db?create=no"),
+        ("sqlite:///jobs.db?synchronous=normal", "sqlite:///jobs.db?synchronous=normal&create=no"),
+        ("sqlite:///jobs.db?create=yes", "sqlite:///jobs.db?create=yes"),
+        ("memory://name", "memory://name"),
+    ],
+)
+async def test_whoever_only_looks_makes_no_store(
+    url: str, only_there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert without_creating(url) == only_there
+    if only_there.endswith("create=no"):
+        with pytest.raises(SchemaMissing):
+            await windlass.connect(only_there).open()

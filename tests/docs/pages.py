@@ -35,6 +35,12 @@ def write_files(page: str, folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
+def named(page: str, language: str) -> dict[str, str]:
+    """Return the text of every block of `language` whose first line is a comment with a name, by that name."""
+    blocks = re.findall(rf"^```{language}\n# (\S+)\n(.*?)^```$", text_of(page), re.MULTILINE | re.DOTALL)
+    return dict(blocks)
+
+
 def answers(page: str, command: str) -> list[str]:
     """Return what `page` says that `command` answers, each time that it is shown."""
     shown = "".join(TERMINAL.findall(text_of(page)))
