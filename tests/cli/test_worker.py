@@ -57,8 +57,8 @@ def test_wrong_usage_is_said_in_one_line(
     done = CliRunner().invoke(program, ["worker", *arguments], prog_name="windlass")
 
     assert done.exit_code == 2
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert said in done.output
+    assert done.output.count("\n") == 1
 
 
 def test_the_parent_loads_nothing_that_serves_jobs() -> None:
