@@ -83,8 +83,7 @@ async def test_ten_servers_make_each_due_time_once(clock: FakeClock) -> None:
     """B63, I17."""
     begun, made = await campaign(clock, one_in_memory)
 
-    assert made == [begun + n * SECOND for n in range(len(made))]
-    assert len(made) >= SECONDS
+    assert made == [begun + n * SECOND for n in range(SECONDS)]
 
 
 @pytest.mark.parametrize("put_by", [0, 4, 9], ids=["the slowest", "the middle", "the fastest"])
@@ -94,8 +93,9 @@ async def test_ten_servers_whose_stores_disagree_about_the_time_make_each_due_ti
     """B63, F30: a server whose clock is ahead drops nothing that others have yet to see."""
     begun, made = await campaign(clock, ten_on_a_file(tmp_path), put_by)
 
+    # one whose clock is ahead may have made a further one by the end
     assert made == [begun + n * SECOND for n in range(len(made))]
-    assert len(made) >= SECONDS
+    assert SECONDS <= len(made) <= SECONDS + 5
 
 
 async def test_without_the_check_of_the_revision_the_same_campaign_fails(clock: FakeClock) -> None:
