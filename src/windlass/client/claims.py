@@ -35,7 +35,7 @@ class Claimer:
         self._store = store
         self._listeners = listeners
         self._clock = clock
-        self._longest = SAFETY_LOOK if store.features.wakes_waiters else poll_interval
+        self._poll_interval = poll_interval
         self._rescued = rescued
         self._late: set[asyncio.Task[None]] = set()
         self._stranded_at = float("-inf")
@@ -106,11 +106,13 @@ class Claimer:
         self._late.add(late)
         late.add_done_callback(self._late.discard)
 
+    @property
+    def _longest(self) -> float:
+        return SAFETY_LOOK if self._store.features.misses_no_news else self._poll_interval
+
     async def _due_in(self, queues: Sequence[str]) -> float:
-        due = await self._store.next_due(queues)
-        if due is None:
-            return self._longest
-        return max(SOONEST, (due - self._clock.now()).total_seconds())
+        due_in = await self._store.due_in(queues)
+        return self._longest if due_in is None else max(SOONEST, due_in.total_seconds())
 
     async def _look_for_stranded(self) -> None:
         now = self._clock.monotonic()

@@ -19,6 +19,8 @@ PROJECT: Final = "pyproject.toml"
 TABLE: Final = "[tool.windlass]"
 OTHER_VARIABLES: Final = frozenset(f"{PREFIX}{name}" for name in ("TOKEN", "DEBUG", "EXAMPLES", "FAILPOINTS"))
 """Variables of ours that are no settings: a store's token, tracebacks of the commands, two of `windlass.testing`."""
+OF_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}CI")
+"""How variables begin that say where tests find servers."""
 
 _BY_VARIABLE: Final[Mapping[str, Setting]] = {setting.variable: setting for setting in BY_NAME.values()}
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -48,7 +50,8 @@ def read_environment(environ: Mapping[str, str]) -> Environment:
         setting = _BY_VARIABLE[variable]
         with named(variable):
             values[setting.name] = setting.read(ours[variable])
-    unknown = sorted(ours.keys() - _BY_VARIABLE.keys() - OTHER_VARIABLES)
+    others = ours.keys() - _BY_VARIABLE.keys() - OTHER_VARIABLES
+    unknown = sorted(name for name in others if not name.startswith(OF_TESTS))
     return Environment(values, tuple(f"{name} is no setting: {_meant(name)}" for name in unknown))
 
 

@@ -39,6 +39,11 @@ class Features:
     """One call may touch several queues."""
     time_precision: timedelta = timedelta(microseconds=1)
 
+    @property
+    def misses_no_news(self) -> bool:
+        """Whether `listen` rings at all news; else whoever waits looks again each `poll_interval`."""
+        return self.wakes_waiters and not self.replies_can_be_lost
+
 
 class ClaimRequest(NamedTuple):
     """What a worker wants: up to `limit` ready jobs, strictly in the order of `queues`.
@@ -189,14 +194,33 @@ class Finding(NamedTuple):
 
 
 class Borrowed(Protocol):
-    """A caller's own open connection, whatever library it came through."""
+    """A caller's own open connection, whatever library it came through.
 
-    def run(self, work: Callable[[Any], T]) -> Awaitable[T]:
-        """Call `work` with the driver's connection, in the thread that it belongs to."""
+    A store works by the way that its own database has; every call raises `InvalidValue` on a connection of another one.
+    """
+
+    @property
+    def owner(self) -> object:
+        """What the caller gave."""
         ...
 
-    def after_commit(self, ring: Callable[[], None]) -> bool:
-        """Call `ring` when the caller has committed; False when this library tells nobody."""
+    def run(self, work: Callable[[Any], T]) -> Awaitable[T]:
+        """Call `work` with the connection of `sqlite3`, in the thread that it belongs to."""
+        ...
+
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> Awaitable[Sequence[Sequence[Any]]]:
+        """Run one statement of Postgres, with $1, $2, ..., in the caller's transaction; return its rows."""
+        ...
+
+    def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> Awaitable[None]:
+        """Run one statement of Postgres for each of many rows of parameters."""
+        ...
+
+    def after_commit(self, ring: Callable[[], None]) -> Awaitable[bool]:
+        """Have `ring` called, in any thread, when the caller has committed; False when this library cannot tell.
+
+        A rollback may ring as well: whoever hears it looks once in vain.
+        """
         ...
 
 
@@ -328,8 +352,11 @@ class Store(Inspector, Protocol):
         """
         ...
 
-    async def next_due(self, queues: Sequence[str]) -> datetime | None:
-        """Return when the next scheduled job of these queues comes due; paused queues do not count."""
+    async def due_in(self, queues: Sequence[str]) -> timedelta | None:
+        """Return how long it is until the next scheduled job of these queues comes due, by the store's clock.
+
+        Zero when one is due by now; None when there is none. Paused queues do not count.
+        """
         ...
 
     def settle(
@@ -425,7 +452,10 @@ class Store(Inspector, Protocol):
         ...
 
     async def beat(self, server: ServerRecord) -> None:
-        """Write that a server of this process is live; the store stamps `seen_at`."""
+        """Write that a server of this process is live; the store stamps `seen_at`.
+
+        One whose clock is not that of this machine stamps `started_at` too, at the first beat.
+        """
         ...
 
     async def ended_servers(self) -> list[str]:

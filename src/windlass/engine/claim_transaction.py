@@ -1,7 +1,6 @@
 """A claim settled in the transaction that wrote its effects: fenced at its begin, acked at its end."""
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
@@ -9,15 +8,17 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
-from windlass.borrow.borrow import borrow
+from windlass.borrow.borrow import borrow, borrow_back
 from windlass.borrow.call import Call
+from windlass.borrow.loan import Loan
+from windlass.borrow.threads import for_threads
 from windlass.client.client import Client
 from windlass.core.clock import Timer
 from windlass.core.errors import ClaimLost, InvalidValue, WindlassError
 from windlass.core.job import Job, PreparedJob, Token
 from windlass.core.retention import Retention
 from windlass.core.states import State
-from windlass.core.store import Settled, Settlement
+from windlass.core.store import Joined, Settled, Settlement
 from windlass.core.verdict import ToSucceeded
 
 logger = logging.getLogger("windlass")
@@ -37,6 +38,9 @@ class Held(Protocol):
 
 class SettlingTransaction:
     """The transaction of one claim; see `Context.transaction`."""
+
+    _loan: Loan
+    _joined: Joined
 
     def __init__(
         self,
@@ -68,8 +72,7 @@ class SettlingTransaction:
         if claim.settled:
             message = f"job {claim.job.id} is settled already: its transaction is the last step of a handler"
             raise InvalidValue(message)
-        if self._own:
-            self._connection = await self._parts.enter_async_context(self._client.store.transaction())
+        await self._begin()
         try:
             await self._fence()
         except BaseException as error:
@@ -97,7 +100,8 @@ class SettlingTransaction:
 
     def __enter__(self) -> Any:  # noqa: ANN401 - the connection of whichever driver
         """As `async with`, for a handler that runs in a thread."""
-        return self._run(self.__aenter__)
+        connection = self._run(self.__aenter__)
+        return for_threads(connection, self._run) if self._own else connection
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -105,9 +109,18 @@ class SettlingTransaction:
         """As `async with`, for a handler that runs in a thread."""
         self._run(lambda: self.__aexit__(kind, error, traceback))
 
+    async def _begin(self) -> None:
+        if self._own:
+            self._connection = await self._parts.enter_async_context(self._client.store.transaction())
+            self._loan = borrow_back(self._connection)
+        else:
+            self._loan = borrow(self._connection)
+            await self._loan.begin()
+
     async def _fence(self) -> None:
         claim = self._claim
-        [held] = await self._client.store.join(borrow(self._connection)).fence([(claim.job.id, claim.token)])
+        self._joined = self._client.store.join(self._loan)
+        [held] = await self._joined.fence([(claim.job.id, claim.token)])
         if not held:
             raise ClaimLost(claim.job.id)
 
@@ -117,7 +130,7 @@ class SettlingTransaction:
         settlement = Settlement(
             claim.job.id, claim.token, ToSucceeded(), keep, claim.next_jobs or (), claim.kv_writes or None
         )
-        [result] = await self._client.store.join(borrow(self._connection)).settle([settlement])
+        [result] = await self._joined.settle([settlement])
         if isinstance(result, WindlassError):
             raise result
         if result is not Settled.DONE:
@@ -128,10 +141,17 @@ class SettlingTransaction:
         if self._own:
             traceback = None if error is None else error.__traceback__
             await self._parts.__aexit__(None if error is None else type(error), error, traceback)
-            return
-        done = self._connection.commit() if error is None else self._connection.rollback()
-        if inspect.isawaitable(done):
-            await done
+        elif error is None:
+            await self._loan.commit()
+        else:
+            await self._roll_back()
+
+    async def _roll_back(self) -> None:
+        try:
+            await self._loan.rollback()
+        except Exception:
+            # what led here is raised, and tells more; where no rollback is possible, nothing can be committed either
+            logger.debug("the transaction of job %s could not be rolled back", self._claim.job.id, exc_info=True)
 
     def _run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         if self._loop.is_running():

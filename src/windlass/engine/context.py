@@ -122,7 +122,7 @@ class Context:
 
         `async with ctx.transaction() as connection` gives the store driver's own connection; with a connection or
         session of yours it works in that one, which you begin and it commits. The claim is checked first and acked
-        last; an exception rolls back and fails the attempt. A `def` handler uses `with`.
+        last; an exception rolls back and fails the attempt. A `def` handler uses `with`, and its connection blocks.
         """
         return self._desk.transaction(connection)
 

@@ -37,7 +37,7 @@ class FlagWatch(Service):
         self._requested = requested
         self._lost = lost
         self._bell = Bell(clock)
-        self._longest = timedelta(seconds=30) if store.features.wakes_waiters else poll_interval
+        self._longest = timedelta(seconds=30) if store.features.misses_no_news else poll_interval
         self.interval = timedelta(0)
         self._stop_listening: Callable[[], None] | None = None
 

@@ -4,7 +4,7 @@ from collections import deque
 from typing import Final
 
 WINDOW: Final = 0.1
-MOST: Final = 1_000
+MOST: Final = 2_000
 
 
 class LookAhead:

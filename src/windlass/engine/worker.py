@@ -221,10 +221,10 @@ class Worker:
         return free + ahead
 
     async def _idle_for(self) -> float:
-        due = await self._store.next_due(self._plan.queues)
-        if due is None:
+        due_in = await self._store.due_in(self._plan.queues)
+        if due_in is None:
             return self._poll_interval
-        return min(self._poll_interval, max(SOONEST, (due - self._clock.now()).total_seconds()))
+        return min(self._poll_interval, max(SOONEST, due_in.total_seconds()))
 
     def _take(self, claims: list[Claim]) -> None:
         now = self._clock.monotonic()

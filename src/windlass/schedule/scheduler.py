@@ -82,7 +82,7 @@ class Scheduler(Service):
         self._server_id = around.server_id
         config = around.config
         self._beat = config.heartbeat_interval
-        longest = LONGEST_SLEEP if store.features.wakes_waiters else config.poll_interval
+        longest = LONGEST_SLEEP if store.features.misses_no_news else config.poll_interval
         self._longest = min(longest, LONGEST_SLEEP, config.dead_after / 3).total_seconds()
         self._declaring = Declaring(client, declared, clock=around.clock, rng=around.rng)
         self._upholding = Upholding(store, around.server_id, dead_after=config.dead_after, clock=around.clock)

@@ -126,7 +126,8 @@ class TestApp(Looking):
     async def _next_due(self) -> datetime | None:
         """Return when there is something to do again, for a job that the app knows."""
         await self.client.promote()
-        due = await self._store.next_due(sorted(self.app.queues))
+        due_in = await self._store.due_in(sorted(self.app.queues))
+        due = None if due_in is None else self.clock.now() + due_in
         running = await self._store.jobs(JobFilter(state=State.RUNNING), after=None, limit=MOST)
         leases = [job.lease_expires_at for job in running if job.queue in self.app.queues and not self._served]
         return min([at for at in (due, *leases) if at is not None], default=None)

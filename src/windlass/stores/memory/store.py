@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from windlass.core.clock import Clock, Rng
+from windlass.core.duration import ZERO
 from windlass.core.errors import NotTransactional
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
@@ -129,12 +130,12 @@ class MemoryStore:
                 self._house.claimed[request_id] = now, [(claim.job.id, claim.token) for claim in claims]
             return claims
 
-    async def next_due(self, queues: Sequence[str]) -> datetime | None:
-        """Return when the next scheduled job of these queues comes due."""
-        with self._step:
+    async def due_in(self, queues: Sequence[str]) -> timedelta | None:
+        """Return how long it is until the next scheduled job of these queues comes due."""
+        with self._step as now:
             known = [self._table.queues[name] for name in queues if name in self._table.queues]
             heads = [queue.due.first() for queue in known if not queue.paused]
-            return min((head.run_at for head in heads if head is not None), default=None)
+            return min((max(ZERO, head.run_at - now) for head in heads if head is not None), default=None)
 
     async def settle(self, settlements: Sequence[Settlement], *, request_id: str | None = None) -> list[SettleResult]:
         """Write how claims ended, each as one step of its own."""

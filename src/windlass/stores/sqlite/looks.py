@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from windlass.core.duration import from_micros, to_micros
+from windlass.core.duration import ZERO, from_micros, to_micros
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
@@ -99,15 +99,15 @@ def _oldest_waiting(cursor: sqlite3.Cursor, queue: str, pending: int) -> datetim
     return moment(cursor.execute(sql("oldest_waiting"), {"queue": queue}).fetchone()[0])
 
 
-def next_due(cursor: sqlite3.Cursor, queues: Sequence[str]) -> datetime | None:
-    """Return when the next scheduled job comes due."""
+def due_in(cursor: sqlite3.Cursor, now: datetime, queues: Sequence[str]) -> timedelta | None:
+    """Return how long it is until the next scheduled job comes due."""
     times: list[int] = []
     for queue in queues:
         paused = cursor.execute(sql("paused"), (queue,)).fetchone()
         if paused is not None and not paused[0]:
             at = cursor.execute(sql("next_due"), (queue,)).fetchone()[0]
             times += [] if at is None else [at]
-    return moment(min(times, default=None))
+    return max(ZERO, from_micros(min(times)) - now) if times else None
 
 
 def paused(cursor: sqlite3.Cursor, queues: Sequence[str]) -> list[str]:

@@ -280,9 +280,9 @@ class SqliteStore:
         """Count by state."""
         return await self._look(looks.stats, queue)
 
-    async def next_due(self, queues: Sequence[str]) -> datetime | None:
-        """Return when the next scheduled job comes due."""
-        return await self._look(looks.next_due, queues)
+    async def due_in(self, queues: Sequence[str]) -> timedelta | None:
+        """Return how long it is until the next scheduled job comes due."""
+        return await self._look(looks.due_in, self._clock.now(), queues)
 
     async def paused(self, queues: Sequence[str]) -> list[str]:
         """Return which queues are paused."""

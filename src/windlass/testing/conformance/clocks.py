@@ -1,9 +1,7 @@
 """Clocks that are wrong: the store's own decides, and where that is set, no job is settled by two."""
 
 import asyncio
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -26,36 +24,12 @@ LEASE = 30 * SECOND
 STEADY = timedelta(0)
 
 
-class WatchedStore:
-    """A store that tells when a scheduler waits for no answer."""
-
-    def __init__(self, store: Store) -> None:
-        """Count what is on its way."""
-        self._store = store
-        self._asked = 0
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the store has
-        """Give what the store has."""
-        method = getattr(self._store, name)
-        if name not in {"due_schedules", "servers", "fire"}:
-            return method
-
-        async def counted(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - whatever the store takes and returns
-            self._asked += 1
-            try:
-                return await method(*args, **kwargs)
-            finally:
-                self._asked -= 1
-
-        return counted
-
-    async def pass_by(self, app: App, clock: SteppedClock, seconds: float, *, step: float = 1.0) -> None:
-        """Let time go by; no look or firing is left behind by a clock that is faster than the store."""
-        for _ in range(round(seconds / step)):
-            clock.advance(step)
-            for _ in range(2):
-                await quiet(app)
-                await until(lambda: self._asked == 0)
+async def pass_by(app: App, clock: SteppedClock, seconds: float, *, step: float = 1.0) -> None:
+    """Let time go by; no look or firing is left behind by a clock that is faster than the store."""
+    for _ in range(round(seconds / step)):
+        clock.advance(step)
+        for _ in range(2):
+            await quiet(app)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +40,6 @@ class WatchedStore:
 async def test_a_server_that_is_wrong_about_the_time_decides_the_same(
     *,
     open_app: OpenApp,
-    new_store: Callable[[], Store],
     client: Client,
     store: Store,
     clock: SteppedClock,
@@ -75,8 +48,7 @@ async def test_a_server_that_is_wrong_about_the_time_decides_the_same(
 ) -> None:
     """F30: its clock is wrong from the start, or is set or stands still in the middle of a lease."""
     wrong = WrongClock(clock, by)
-    watched = WatchedStore(new_store())
-    app = open_app(url=watched, clock=wrong, retry=Fixed(20))
+    app = open_app(clock=wrong, retry=Fixed(20))
     begun = clock.now()
 
     @app.job(max_attempts=2)
@@ -88,19 +60,19 @@ async def test_a_server_that_is_wrong_about_the_time_decides_the_same(
     async with serving(app):
         await app.client.schedules.put("beat", 10, NewJob("beats"), catch_up="none")
         handle = await work.options(delay=10).enqueue()
-        await watched.pass_by(app, clock, 9)
+        await pass_by(app, clock, 9)
         assert (await handle.job()).state is State.SCHEDULED
-        await watched.pass_by(app, clock, 2)
+        await pass_by(app, clock, 2)
         await stands(handle, State.RUNNING)
 
         wrong.freeze() if step is None else wrong.step(step)
         for _ in range(40):
-            await watched.pass_by(app, clock, 1)
+            await pass_by(app, clock, 1)
             assert await client.rescue() == 0
             held_until = (await handle.job()).lease_expires_at
             assert held_until is not None
             assert LEASE / 2 < held_until - clock.now() <= LEASE
-        await watched.pass_by(app, clock, 75)
+        await pass_by(app, clock, 75)
         job = await ended(handle)
         await nothing_due(store)
 
@@ -225,19 +197,18 @@ async def test_whoever_slept_with_a_lock_is_told_that_it_is_lost(
 
 
 async def test_a_schedule_makes_no_due_time_twice_when_the_time_is_set_back(
-    open_app: OpenApp, new_store: Callable[[], Store], client: Client, store: Store, clock: SteppedClock
+    open_app: OpenApp, client: Client, store: Store, clock: SteppedClock
 ) -> None:
     """F31, I17: it waits until the clock shows its next time again, and drops none."""
     begun = clock.now()
-    watched = WatchedStore(new_store())
-    app = open_app(url=watched)
+    app = open_app()
     for catch_up in CAUGHT_UP:
         await client.schedules.put(catch_up, "* * * * *", JOB, catch_up=catch_up)
     async with serving(app, concurrency=0):
-        await watched.pass_by(app, clock, 180, step=5)
+        await pass_by(app, clock, 180, step=5)
 
         clock.step(-5 * MINUTE)
-        await watched.pass_by(app, clock, 480, step=5)
+        await pass_by(app, clock, 480, step=5)
         await nothing_due(store)
 
     for catch_up in CAUGHT_UP:
@@ -248,7 +219,6 @@ async def test_a_schedule_makes_no_due_time_twice_when_the_time_is_set_back(
 async def test_a_leap_of_the_time_is_down_time_to_a_schedule(
     *,
     open_app: OpenApp,
-    new_store: Callable[[], Store],
     client: Client,
     store: Store,
     clock: SteppedClock,
@@ -256,15 +226,14 @@ async def test_a_leap_of_the_time_is_down_time_to_a_schedule(
 ) -> None:
     """F31, F32, I17: a machine that was suspended could not have looked."""
     begun = clock.now()
-    watched = WatchedStore(new_store())
-    app = open_app(url=watched)
+    app = open_app()
     for catch_up in CAUGHT_UP:
         await client.schedules.put(catch_up, "* * * * *", JOB, catch_up=catch_up)
     async with serving(app, concurrency=0):
-        await watched.pass_by(app, clock, 60, step=5)
+        await pass_by(app, clock, 60, step=5)
 
         clock.step(minutes * MINUTE)
-        await watched.pass_by(app, clock, 60, step=5)
+        await pass_by(app, clock, 60, step=5)
         await nothing_due(store)
 
     last = minutes + 2

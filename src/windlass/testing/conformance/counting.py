@@ -256,7 +256,7 @@ async def test_a_finished_job_is_nowhere_else(
     assert (await client.rescue(), await client.rescue(force=True), await client.promote()) == (0, 0, 0)
     assert await client.claim("email") is None
     assert await store.renew([(ended.id, claim.token)], MINUTE) == [None]
-    assert (await store.stranded(dead_after=MINUTE), await store.next_due(["email"])) == (0, None)
+    assert (await store.stranded(dead_after=MINUTE), await store.due_in(["email"])) == (0, None)
     assert await found(client, ended.id) == ended
     assert await client.stats("email") == counted
     assert (counted.scheduled, counted.pending, counted.running) == (0, 0, 0)

@@ -67,7 +67,7 @@ async def test_a_claim_is_held_until_its_end_is_written(
     assert (job.state, job.delivery) == (State.SUCCEEDED, 1)
 
 
-@pytest.mark.parametrize("call", ["claim", "next_due", "renew", "beat", "rescue", "promote", "prune", "glance", "note"])
+@pytest.mark.parametrize("call", ["claim", "due_in", "renew", "beat", "rescue", "promote", "prune", "glance", "note"])
 async def test_a_server_survives_the_failure_of_any_call(
     open_app: OpenApp, new_store: Callable[[], Store], clock: FakeClock, call: str
 ) -> None:
@@ -262,6 +262,7 @@ def _stepwise(step: int, work: Coroutine[Any, Any, Any], hits: list[int]) -> Gen
 
 
 def _others() -> set[str]:
-    # what looks after waits stays for a moment after the last of them, and what looks for news comes and goes
+    # what looks after waits stays for a moment after the last of them, and a store's own come and go
     names = {task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()}
-    return names - {"windlass watcher", "windlass look at version"}
+    of_the_store = {"adder", "gather", "listener", "look at version", "notifier", "survey"}
+    return names - {"windlass watcher"} - {f"windlass {name}" for name in of_the_store}

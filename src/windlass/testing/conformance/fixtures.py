@@ -19,6 +19,7 @@ from windlass.core.topics import Topic
 from windlass.system import TaskSpawn
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.stepped_clock import SteppedClock
+from windlass.testing.conformance.watched_store import WatchedStore
 from windlass.testing.rng import SeededRng
 
 T = TypeVar("T")
@@ -112,7 +113,7 @@ async def open_app(new_store: Callable[[], Store], clock: FakeClock) -> AsyncIte
     async with AsyncExitStack() as stack:
 
         def opened(**settings: Any) -> App:  # noqa: ANN401 - whatever an app takes
-            all_of_them: dict[str, Any] = {"url": new_store(), "clock": clock, "rng": rng, **settings}
+            all_of_them: dict[str, Any] = {"url": WatchedStore(new_store()), "clock": clock, "rng": rng, **settings}
             made = App(**all_of_them)
             stack.push_async_callback(made.close)
             return made

@@ -148,6 +148,7 @@ async def test_a_job_of_a_schedule_is_run_and_knows_where_it_comes_from(
 
     async with serving(app):
         await client.schedules.put("greeting", "* * * * *", greet.call("ada"))
+        await quiet(app)
         clock.advance(MINUTE)
         await soon(told.wait())
 

@@ -90,21 +90,23 @@ async def test_a_promoted_job_keeps_its_priority(client: Client, clock: FakeCloc
     assert [(await claimed(client, "email")).job.id for _ in range(2)] == [high.id, normal.id]
 
 
-async def test_the_next_due_time_is_the_earliest(store: Store, clock: FakeClock) -> None:
+async def test_the_time_until_a_job_comes_due_is_that_of_the_earliest(store: Store, clock: FakeClock) -> None:
     await store.enqueue([a_job("a", delay=HOUR), a_job("a", delay=MINUTE), a_job("b", delay=SECOND)])
 
-    assert await store.next_due(["a"]) == clock.now() + MINUTE
-    assert await store.next_due(["a", "b"]) == clock.now() + SECOND
-    assert await store.next_due(["c"]) is None
-    assert await store.next_due([]) is None
+    assert await store.due_in(["a"]) == MINUTE
+    assert await store.due_in(["a", "b"]) == SECOND
+    assert await store.due_in(["c"]) is None
+    assert await store.due_in([]) is None
+    clock.advance(2)
+    assert await store.due_in(["b"]) == timedelta(0)
 
 
-async def test_a_paused_queue_has_no_next_due_time(store: Store) -> None:
+async def test_a_paused_queue_has_no_job_to_come_due(store: Store) -> None:
     await store.enqueue([a_job("a", delay=HOUR)])
 
     await store.set_paused("a", paused=True)
 
-    assert await store.next_due(["a"]) is None
+    assert await store.due_in(["a"]) is None
 
 
 async def test_a_waiting_job_can_be_rescheduled(client: Client, clock: FakeClock) -> None:

@@ -16,8 +16,9 @@ from windlass.engine.config import ServerConfig
 from windlass.engine.server import Server
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import soon
+from windlass.testing.conformance.watched_store import WatchedStore
 
-_LOOKS: Final = 5
+_LOOKS: Final = 10
 """Turns of the event loop in which whoever was woken has begun what it does."""
 
 
@@ -58,11 +59,15 @@ async def stands(handle: Handle[Any], state: State, **fields: object) -> Job:
 
 
 async def quiet(app: App) -> None:
-    """Return when whoever was woken has done what it does: the writes of one door are done one after the other."""
-    for _ in range(3):
-        for _ in range(_LOOKS):
-            await asyncio.sleep(0)
-        await app.client.kv.put("quiet", b"")
+    """Return when whoever was woken has done what it does: no call of the store is under way, nor begun after it."""
+    store: Any = app.client.store
+    async with asyncio.timeout(10):
+        for _ in range(3):
+            await app.client.kv.put("quiet", b"")
+            for _ in range(_LOOKS):
+                await asyncio.sleep(0)
+            while store.calls:  # noqa: ASYNC110 - nobody tells of every end
+                await asyncio.sleep(0.001)
 
 
 async def goes_by(app: App, clock: FakeClock, seconds: float, *, step: float = 1.0) -> None:
@@ -78,7 +83,7 @@ class FailingStore:
 
     def __init__(self, store: Store) -> None:
         """Let every call through."""
-        self._store = store
+        self._store = WatchedStore(store)
         self.failing: dict[str, int] = {}
         self.failed: dict[str, int] = {}
 
@@ -101,7 +106,7 @@ class SlowStore:
 
     def __init__(self, store: Store) -> None:
         """Let every claim through."""
-        self._store = store
+        self._store = WatchedStore(store)
         self.go = asyncio.Event()
         self.go.set()
         self.held_up = asyncio.Event()
