@@ -3,6 +3,12 @@
 #
 #   make test PYTHON=python3.13       another interpreter, in an environment of its own
 #   make test ARGS="-k unique -x"     more arguments for the program that a target runs
+#
+# The tests start a Postgres of their own. What else they can run on:
+#
+#   make test WINDLASS_TEST_POSTGRES=postgres://...     one that runs; each test has a schema of its own in that database
+#   make test WINDLASS_TEST_POSTGRES_BIN=/usr/lib/postgresql/15/bin     one that they start from these programs
+#   make test WINDLASS_TEST_PGBOUNCER=1 ARGS="-k pgbouncer"     theirs, through PgBouncer in transaction mode
 
 PYTHON ?= python3
 ARGS ?=
@@ -86,9 +92,11 @@ $(VENV)/.ready: pyproject.toml | $(UV)
 	@touch $@
 
 $(VENV)/.ready-bench: $(VENV)/.ready
-	$(UV) pip install --quiet --python $(VENV) --group bench
+	$(UV) pip install --quiet --python $(VENV) --group bench --group bench-postgres
 	@$(UV) pip install --quiet --python $(VENV) --only-binary honker --group bench-native 2>/dev/null \
 		|| echo "honker has no wheel for this system: measured without it"
+	@$(UV) pip install --quiet --python $(VENV) --group bench-oban 2>/dev/null \
+		|| echo "oban cannot be installed here: measured without it"
 	@touch $@
 
 $(VENV)/.ready-check: $(VENV)/.ready

@@ -4,10 +4,11 @@ import os
 import re
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Final, ParamSpec
+from typing import TYPE_CHECKING, Final, ParamSpec
 
 from windlass.blocking.client import BlockingClient
 from windlass.client.client import Background, Client
@@ -15,6 +16,7 @@ from windlass.codec import JSON, Codec
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.duration import ZERO, Duration, duration
 from windlass.core.errors import InvalidURL, InvalidValue, MissingExtra
+from windlass.core.migrating import Migrator
 from windlass.core.names import MAX_NAME, MAX_PAYLOAD, check_name
 from windlass.core.retry import RetryRule
 from windlass.core.settings import UNSET, QueueSettings, Settings, Unset, resolve
@@ -22,11 +24,12 @@ from windlass.core.store import Store
 from windlass.store_url import StoreURL, parse
 from windlass.system import SystemClock, SystemRng, TaskSpawn
 
+if TYPE_CHECKING:
+    from windlass.stores.sqlite import SqliteStore
+
 P = ParamSpec("P")
 
 EXTRAS: Final[Mapping[str, str]] = {
-    "postgres": "postgres",
-    "postgresql": "postgres",
     "redis": "redis",
     "rediss": "redis",
     "redis+sentinel": "redis",
@@ -39,9 +42,42 @@ EXTRAS: Final[Mapping[str, str]] = {
     "http": "web",
     "https": "web",
 }
-"""Which extra brings the store of a scheme."""
+"""Which extra brings the store of a scheme that none is installed for."""
 
-_SQLITE_OPTIONS: Final = {"synchronous": ("full", "normal"), "create": ("yes", "no"), "migrate": ("yes", "no")}
+_YES_OR_NO: Final = ("yes", "no")
+_SQLITE_OPTIONS: Final = {"synchronous": ("full", "normal"), "create": _YES_OR_NO, "migrate": _YES_OR_NO}
+_POSTGRES_OPTIONS: Final[Mapping[str, Collection[str] | None]] = {
+    "schema": None,
+    "notify": ("on", "off"),
+    "create": _YES_OR_NO,
+    "migrate": _YES_OR_NO,
+    "timeout": None,
+    "connections": None,
+    "pooler": ("auto", "none", "transaction"),
+    # what follows is passed on to the driver, which names it as libpq does
+    "host": None,
+    "port": None,
+    "user": None,
+    "password": None,
+    "dbname": None,
+    "passfile": None,
+    "service": None,
+    "application_name": None,
+    "options": None,
+    "sslmode": ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
+    "sslrootcert": None,
+    "sslcert": None,
+    "sslkey": None,
+    "sslpassword": None,
+    "sslcrl": None,
+    "sslnegotiation": ("postgres", "direct"),
+    "ssl_min_protocol_version": None,
+    "ssl_max_protocol_version": None,
+    "channel_binding": None,
+    "krbsrvname": None,
+    "gsslib": None,
+    "target_session_attrs": ("any", "primary", "read-write"),
+}
 _named: dict[str, Store] = {}
 _guard = threading.Lock()
 
@@ -126,17 +162,16 @@ def open_store(url: str, *, clock: Clock | None = None, rng: Rng | None = None) 
 def without_creating(url: str) -> str:
     """Return `url` so that opening it makes nothing that is not there: for whoever only looks."""
     parts = parse(url, [*_STORES, *EXTRAS])
-    if parts.scheme != "sqlite" or "create" in parts.options:
-        return url
-    return f"{url}{'&' if parts.options else '?'}create=no"
+    return parts.with_option(url, "create", "no") if parts.scheme in _MIGRATORS else url
 
 
-def with_migration(url: str) -> str:
-    """Return `url` so that opening it brings an older schema up, and makes nothing that is not there."""
+def migrator(url: str) -> Migrator | None:
+    """Return what brings the schema of the store at `url` up; None for a store that has none."""
     parts = parse(url, [*_STORES, *EXTRAS])
-    if parts.scheme != "sqlite" or "migrate" in parts.options:
-        return without_creating(url)
-    return without_creating(f"{url}{'&' if parts.options else '?'}migrate=yes")
+    if parts.scheme in EXTRAS:
+        raise MissingExtra(parts.scheme, EXTRAS[parts.scheme])
+    make = _MIGRATORS.get(parts.scheme)
+    return None if make is None else make(parse(parts.with_option(url, "migrate", "yes"), _STORES))
 
 
 def _given(store: Store) -> Store:
@@ -161,7 +196,7 @@ def _memory(url: StoreURL, clock: Clock, rng: Rng) -> Store:
         return _named.setdefault(name, MemoryStore(clock=clock, rng=rng))
 
 
-def _sqlite(url: StoreURL, clock: Clock, rng: Rng) -> Store:
+def _sqlite(url: StoreURL, clock: Clock, rng: Rng) -> "SqliteStore":
     from windlass.stores.sqlite import SqliteStore
 
     url.check_options(_SQLITE_OPTIONS)
@@ -173,6 +208,12 @@ def _sqlite(url: StoreURL, clock: Clock, rng: Rng) -> Store:
         create=url.options.get("create") != "no",
         migrate=url.options.get("migrate") == "yes",
     )
+
+
+def _sqlite_migrator(url: StoreURL) -> Migrator:
+    from windlass.stores.sqlite.migrator import SqliteMigrator
+
+    return SqliteMigrator(_sqlite_path(url), _sqlite(url, SystemClock(), SystemRng()))
 
 
 def _sqlite_path(url: StoreURL) -> Path:
@@ -191,7 +232,46 @@ def _sqlite_path(url: StoreURL) -> Path:
     return Path(name)
 
 
-_STORES: Final[Mapping[str, Callable[[StoreURL, Clock, Rng], Store]]] = {"memory": _memory, "sqlite": _sqlite}
+def _postgres(url: StoreURL, clock: Clock, rng: Rng) -> Store:
+    url.check_options(_POSTGRES_OPTIONS)
+    with _driver_of(url, "asyncpg", "postgres"):
+        from windlass.stores.postgres import PostgresStore
+        from windlass.stores.postgres.address import read_address
+
+    return PostgresStore(read_address(url.host, url.path, url.options), clock=clock, rng=rng)
+
+
+def _postgres_migrator(url: StoreURL) -> Migrator:
+    url.check_options(_POSTGRES_OPTIONS)
+    with _driver_of(url, "asyncpg", "postgres"):
+        from windlass.stores.postgres.address import read_address
+        from windlass.stores.postgres.migrator import PostgresMigrator
+
+    return PostgresMigrator(read_address(url.host, url.path, url.options))
+
+
+@contextmanager
+def _driver_of(url: StoreURL, driver: str, extra: str) -> Generator[None]:
+    """Name the extra that brings a driver, where it is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != driver:
+            raise
+        raise MissingExtra(url.scheme, extra) from error
+
+
+_STORES: Final[Mapping[str, Callable[[StoreURL, Clock, Rng], Store]]] = {
+    "memory": _memory,
+    "sqlite": _sqlite,
+    "postgres": _postgres,
+    "postgresql": _postgres,
+}
+_MIGRATORS: Final[Mapping[str, Callable[[StoreURL], Migrator]]] = {
+    "sqlite": _sqlite_migrator,
+    "postgres": _postgres_migrator,
+    "postgresql": _postgres_migrator,
+}
 
 
 def _services(store: Store, settings: Settings, *, name: str, clock: Clock, rng: Rng, spawn: Spawn) -> Background:

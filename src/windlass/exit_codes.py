@@ -34,7 +34,10 @@ class ExitCode(IntEnum):
 
 MEANINGS: Final[Mapping[ExitCode, str]] = {
     ExitCode.DONE: "it was done",
-    ExitCode.FAILED: "it failed: `doctor` found an error, or the job that was waited for did not succeed in time",
+    ExitCode.FAILED: (
+        "it failed: `doctor` found an error, `migrate --plan` something to do, or the job that was waited for did not "
+        "succeed in time"
+    ),
     ExitCode.WRONG_USAGE: "wrong usage or settings; nothing was done",
     ExitCode.APP_NOT_LOADED: "the app could not be loaded",
     ExitCode.NOT_FOUND: "there is no such job or schedule",

@@ -3,33 +3,47 @@
 import difflib
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from windlass.core.errors import InvalidURL
 
-FORMS: Final = "a store URL is memory://, memory://name, sqlite:///relative.db or sqlite:////absolute.db"
+FORMS: Final = (
+    "a store URL is memory://, memory://name, sqlite:///relative.db, sqlite:////absolute.db or "
+    "postgres://user:password@host/database"
+)
 _SHAPE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 @dataclass(frozen=True, slots=True)
 class StoreURL:
-    """The parts of a store URL; `options` are its query parameters."""
+    """The parts of a store URL; `host` holds a user and a password too, `options` are its query parameters."""
 
     scheme: str
-    host: str
+    host: str = field(repr=False)
     path: str
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(repr=False)
 
-    def check_options(self, known: Mapping[str, Collection[str]]) -> None:
-        """Refuse an option that this store does not have, or a value that it does not take."""
+    def check_options(self, known: Mapping[str, Collection[str] | None]) -> None:
+        """Refuse an option that this store does not have, or a value that it does not take; None is for any text."""
         for name, value in self.options.items():
             if name not in known:
                 self._refuse_option(name, known)
-            if value not in known[name]:
-                message = f"{self.scheme}:// takes {name}={'|'.join(known[name])}, not {name}={value[:40]!r}"
+            values = known[name]
+            if values is None and not value:
+                message = f"option {name!r} of the {self.scheme}:// URL is empty: give it a value, or leave it out"
                 raise InvalidURL(message)
+            if values is not None and value not in values:
+                message = f"{self.scheme}:// takes {name}={'|'.join(values)}, not {name}={value[:40]!r}"
+                raise InvalidURL(message)
+
+    def with_option(self, url: str, name: str, value: str) -> str:
+        """Return `url`, whose parts these are, with this option, unless it says something of it already."""
+        if name in self.options:
+            return url
+        mark = "&" if self.options else "" if url.endswith("?") else "?"
+        return f"{url}{mark}{name}={value}"
 
     def _refuse_option(self, name: str, known: Collection[str]) -> NoReturn:
         taken = f"it takes {', '.join(known)}" if known else "it takes none"

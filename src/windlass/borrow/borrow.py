@@ -1,61 +1,60 @@
 """A caller's own open connection, whatever library it came through."""
 
-from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
 from sqlite3 import Connection
-from typing import Any, Protocol, TypeVar
 
+from windlass.borrow.drivers import package_of, shown
+from windlass.borrow.loan import Loan
+from windlass.borrow.sqlite import BorrowedSqlite
+from windlass.borrow.threads import BlockingConnection, BorrowedBlockingConnection
 from windlass.core.errors import InvalidValue
-from windlass.core.store import Borrowed
-
-T = TypeVar("T")
 
 
-class Errand(Protocol):
-    """Carries work to the thread that a connection belongs to."""
-
-    def __call__(self, work: Callable[[], T]) -> Awaitable[T]:
-        """Return what `work` returns there."""
-        ...
-
-
-errand: ContextVar[Errand | None] = ContextVar("windlass_errand", default=None)
-"""Set by the blocking client: its loop runs in a thread of its own, and the connection belongs to the caller's."""
-
-
-def borrow(connection: object) -> Borrowed:
-    """Return `connection` as a store can work with it; SQLAlchemy is imported only when the object comes from it."""
+def borrow(connection: object) -> Loan:
+    """Return `connection` as a store can work with it; its library is imported only when the object comes from it."""
     if isinstance(connection, Connection):
         return BorrowedSqlite(connection)
-    if any(cls.__module__.partition(".")[0] == "sqlalchemy" for cls in type(connection).__mro__):
-        from windlass.borrow.sqlalchemy import borrow_sqlalchemy  # noqa: PLC0415 - the caller has it, others need not
-
-        if (borrowed := borrow_sqlalchemy(connection)) is not None:
-            return borrowed
+    if isinstance(connection, BlockingConnection):
+        return BorrowedBlockingConnection(connection)
+    if (borrowed := _borrowed(connection)) is not None:
+        return borrowed
     message = (
-        f"connection= takes an open sqlite3.Connection, or a SQLAlchemy Connection, Session, AsyncConnection or "
-        f"AsyncSession, not {type(connection).__module__}.{type(connection).__qualname__}"
+        "connection= takes an open connection of sqlite3, psycopg, psycopg2, asyncpg or Django, or a Connection, "
+        f"Session, AsyncConnection or AsyncSession of SQLAlchemy, not {shown(connection)}"
     )
     raise InvalidValue(message)
 
 
-async def in_its_thread(work: Callable[[], T]) -> T:
-    """Call `work` in the thread of whoever made the call: here, or where the blocking client waits."""
-    carry = errand.get()
-    return work() if carry is None else await carry(work)
+def borrow_back(connection: object) -> Loan:
+    """Return a connection that a store has lent as that store can work with it, in the event loop of both."""
+    if package_of(connection) == "asyncpg":
+        from windlass.borrow.asyncpg import BorrowedAsyncpg  # noqa: PLC0415 - as below
+
+        return BorrowedAsyncpg(connection)
+    return borrow(connection)
 
 
-class BorrowedSqlite:
-    """A connection of the interpreter's own `sqlite3`, which refuses every thread but its own."""
+def _borrowed(connection: object) -> Loan | None:
+    # the caller has the library that the object comes from, others need not
+    match package_of(connection):
+        case "sqlalchemy":
+            from windlass.borrow.sqlalchemy import borrow_sqlalchemy  # noqa: PLC0415
 
-    def __init__(self, connection: Connection) -> None:
-        """Work on `connection`."""
-        self._connection = connection
+            return borrow_sqlalchemy(connection)
+        case "django":
+            from windlass.borrow.django import borrow_django  # noqa: PLC0415
 
-    async def run(self, work: Callable[[Any], T]) -> T:
-        """Call `work` with the connection."""
-        return await in_its_thread(lambda: work(self._connection))
+            return borrow_django(connection)
+        case "psycopg":
+            from windlass.borrow.psycopg import borrow_psycopg  # noqa: PLC0415
 
-    def after_commit(self, ring: Callable[[], None]) -> bool:  # noqa: ARG002 - there is no hook to give it to
-        """Return False: sqlite3 tells nobody of a commit."""
-        return False
+            return borrow_psycopg(connection)
+        case "psycopg2":
+            from windlass.borrow.psycopg2 import borrow_psycopg2  # noqa: PLC0415
+
+            return borrow_psycopg2(connection)
+        case "asyncpg":
+            from windlass.borrow.asyncpg import borrow_asyncpg  # noqa: PLC0415
+
+            return borrow_asyncpg(connection)
+        case _:
+            return None

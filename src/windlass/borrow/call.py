@@ -6,7 +6,7 @@ from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
-from windlass.borrow.borrow import errand
+from windlass.borrow.errand import errand
 from windlass.core.errors import ClientClosed
 
 R = TypeVar("R")

@@ -14,8 +14,9 @@ from windlass.app.sources import OF_CLIENT
 from windlass.client.client import Client
 from windlass.config import Resolved, find_project, resolve
 from windlass.config.masked import masked
-from windlass.connect import connect, with_migration, without_creating
+from windlass.connect import connect, without_creating
 from windlass.core.errors import InvalidValue, SchemaMissing
+from windlass.core.store import Store
 
 NO_APP: Final = (
     "no app is named, whose handlers could make this job: give --app tasks:app, set WINDLASS_APP, or write app in "
@@ -42,19 +43,15 @@ class Reached(NamedTuple):
 
 
 @asynccontextmanager
-async def reached(
-    choice: Choice, *, create: bool, app_needed: bool = False, migrate: bool = False
-) -> AsyncGenerator[Reached, None]:
+async def reached(choice: Choice, *, create: bool, app_needed: bool = False) -> AsyncGenerator[Reached, None]:
     """Reach the store that is meant for the time of a block; without `create` it must be there already.
-
-    With `migrate` an older schema is brought up.
 
     An app is loaded when it was asked for by its flag, when it is needed, or when nothing else tells the store: a
     command that only looks has no need to run a program.
     """
     settings = outside(choice)
     url = settings.value("url")
-    adjusted = with_migration if migrate else _unchanged if create else without_creating
+    adjusted = _unchanged if create else without_creating
     if choice.app or app_needed or url is None:
         app = chosen_app(choice, settings)
         if app is None:
@@ -73,6 +70,18 @@ async def reached(
         yield Reached(client, app)
     finally:
         await (client if app is None else app).close()
+
+
+def chosen_store(choice: Choice) -> str | Store:
+    """Return the URL of the store that is meant, or the store itself that an app was given; nothing is opened."""
+    settings = outside(choice)
+    url = settings.value("url")
+    if url is not None and not choice.app:
+        return str(url)
+    app = chosen_app(choice, settings)
+    if app is None or app.url is None:
+        raise InvalidValue(NO_STORE)
+    return app.url
 
 
 async def _open(client: Client, settings: Resolved) -> None:

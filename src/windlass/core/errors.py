@@ -305,7 +305,7 @@ class StoreMoved(StoreUnavailable):
 
 
 class SchemaMissing(StoreUnavailable):
-    """The store has no Windlass schema, and making one is forbidden by `?create=no`."""
+    """The store has no Windlass schema: making one is forbidden by `?create=no`, or somebody has dropped it."""
 
 
 class SchemaTooOld(StoreUnavailable):

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from windlass.core.errors import SchemaMissing, SchemaTooNew, SchemaTooOld, StoreCorrupt, StoreUnavailable
 from windlass.core.failpoint import reach
 from windlass.stores.sqlite.faults import not_a_database
-from windlass.stores.sqlite.statements import migration
+from windlass.stores.sqlite.statements import migration, sql
 from windlass.stores.sqlite.turns import GIVE_UP_AFTER, Turns
 
 SCHEMA: Final = 2
@@ -163,7 +163,7 @@ def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _bring_up(connection: sqlite3.Connection, path: Path, options: Options) -> None:
-    found = _schema(connection)
+    found = schema_of(connection)
     if found > SCHEMA:
         raise SchemaTooNew(str(path), found, SCHEMA)
     if found == SCHEMA:
@@ -183,7 +183,8 @@ def _bring_up(connection: sqlite3.Connection, path: Path, options: Options) -> N
     _migrate(connection, range(found + 1, SCHEMA + 1))
 
 
-def _schema(connection: sqlite3.Connection) -> int:
+def schema_of(connection: sqlite3.Connection) -> int:
+    """Return the version of the schema, 0 for none."""
     there = connection.execute("select 1 from sqlite_master where type = 'table' and name = 'windlass_meta'").fetchone()
     if there is None:
         return 0
@@ -198,11 +199,7 @@ def _migrate(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
         for statement in chain.from_iterable(statements(migration(number)) for number in numbers):
             connection.execute(statement)
             reach("sqlite.migrate.after_statement")
-        connection.execute(
-            "insert into windlass_meta (name, value) values ('schema', :number) "
-            "on conflict (name) do update set value = :number",
-            {"number": numbers[-1]},
-        )
+        connection.execute(sql("write_version"), {"number": numbers[-1]})
         connection.execute("commit")
     except BaseException:
         connection.execute("rollback")
@@ -217,6 +214,21 @@ def statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
+
+
+def script(since: int) -> str:
+    """Return the SQL that brings a file whose schema is of version `since` (0: it has none) up by hand."""
+    if since == SCHEMA:
+        return f"-- The schema is current: version {since}. There is nothing to do.\n"
+    parts = [
+        f"-- Brings the schema of Windlass from version {since} to version {SCHEMA}: sqlite3 -bail FILE < SCRIPT",
+        f"pragma page_size = {PAGE_SIZE};\npragma journal_mode = wal;",
+        "begin immediate;",
+        *(migration(number).strip() for number in range(since + 1, SCHEMA + 1)),
+        f"{sql('write_version').strip().replace(':number', str(SCHEMA))};",
+        "commit;",
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def _set_up(connection: sqlite3.Connection) -> None:

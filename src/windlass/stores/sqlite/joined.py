@@ -73,7 +73,7 @@ class SqliteJoined:
             except sqlite3.Error as error:
                 raise translate(error, self._path) from error
             else:
-                self._borrowed.after_commit(partial(self._ring, topics))
+                await self._borrowed.after_commit(partial(self._ring, topics))
                 return result
 
     def _warn(self, waited: float) -> bool:

@@ -1,0 +1,111 @@
+"""What gathers while one batch is on its way goes out together."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Generic, NamedTuple, TypeVar
+
+from windlass.core.errors import ClientClosed
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+class _Asked(NamedTuple, Generic[A, R]):
+    argument: A
+    answer: "asyncio.Future[R]"
+    weight: int
+
+
+class Gather(Generic[A, R]):
+    """Batches of many callers' calls, for one event loop; no timer, so that a single call waits for nobody.
+
+    `perform` is given the arguments of a batch and returns an answer, or an error, for each in their order; what it
+    raises goes to all of them. A batch weighs at most `most`, or is one call. At most `width` are on their way at once.
+    """
+
+    def __init__(
+        self,
+        perform: Callable[[list[A]], Awaitable[list[R | BaseException]]],
+        *,
+        most: int = 1_000,
+        width: int = 1,
+        weight: Callable[[A], int] | None = None,
+    ) -> None:
+        """Begin with nothing asked; without `weight` each call weighs 1."""
+        self._perform = perform
+        self._most = most
+        self._width = width
+        self._weight = weight
+        self._waiting: deque[_Asked[A, R]] = deque()
+        self._carriers: set[asyncio.Task[None]] = set()
+        self._carrying = 0
+        self._coming = False
+        self._closed = False
+
+    def submit(self, argument: A) -> "asyncio.Future[R]":
+        """Let `argument` go out with the next batch; cancelling the answer takes it back only while it has not left."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[R] = loop.create_future()
+        if self._closed:
+            answer.set_exception(ClientClosed())
+            return answer
+        self._waiting.append(_Asked(argument, answer, 1 if self._weight is None else self._weight(argument)))
+        # one that was started but has taken nothing yet will take this along
+        if not self._coming and self._carrying < self._width:
+            self._coming = True
+            self._carrying += 1
+            carrier = loop.create_task(self._carry(), name="windlass gather")
+            self._carriers.add(carrier)
+            carrier.add_done_callback(self._carriers.discard)
+        return answer
+
+    async def close(self) -> None:
+        """Finish what was accepted, and take nothing more."""
+        self._closed = True
+        while self._carriers:
+            await asyncio.wait(self._carriers)
+
+    async def _carry(self) -> None:
+        self._coming = False
+        try:
+            while batch := self._take():
+                await self._serve(batch)
+        finally:
+            # at once: the caller of the last answer asks again before the loop knows that this task is done
+            self._carrying -= 1
+
+    def _take(self) -> "list[_Asked[A, R]]":
+        batch: list[_Asked[A, R]] = []
+        weight = 0
+        while self._waiting and (not batch or weight + self._waiting[0].weight <= self._most):
+            asked = self._waiting.popleft()
+            # a caller who has gone is left out
+            if not asked.answer.done():
+                batch.append(asked)
+                weight += asked.weight
+        return batch
+
+    async def _serve(self, batch: "list[_Asked[A, R]]") -> None:
+        try:
+            results = await self._perform([asked.argument for asked in batch])
+            if len(results) != len(batch):
+                message = f"{len(batch)} calls were given {len(results)} answers"
+                raise RuntimeError(message)  # noqa: TRY301 - it goes the way of all errors, to the callers
+        except Exception as error:  # noqa: BLE001 - every caller is told
+            results = [error] * len(batch)
+        except BaseException:
+            for asked in (*batch, *self._waiting):
+                asked.answer.cancel()
+            raise
+        for asked, result in zip(batch, results, strict=True):
+            _deliver(asked.answer, result)
+
+
+def _deliver(answer: "asyncio.Future[R]", result: R | BaseException) -> None:
+    if answer.done():
+        return
+    if isinstance(result, BaseException):
+        answer.set_exception(result)
+    else:
+        answer.set_result(result)

@@ -1,0 +1,40 @@
+"""Plain successes, many in one statement: the hot half of every queue's life."""
+
+from collections.abc import Sequence
+
+from windlass.core.ids import JobId
+from windlass.core.store import Settlement
+from windlass.core.topics import ENDS
+from windlass.core.verdict import ToSucceeded
+from windlass.stores.postgres.moves.receipts import receipt
+from windlass.stores.postgres.rows import possible_token
+from windlass.stores.postgres.work import Changes, Statement, Work
+
+_NO_RESULT = ToSucceeded()
+
+
+def is_plain(settlement: Settlement) -> bool:
+    """Whether a settlement is a success that brings nothing along."""
+    _, _, verdict, _, then, kv = settlement
+    return isinstance(verdict, ToSucceeded) and verdict == _NO_RESULT and not then and not kv
+
+
+def ack_many(changes: Changes, settlements: Sequence[Settlement], request_id: str) -> Work[set[JobId]]:
+    """Settle plain successes of different jobs, all kept or all forgotten; return the jobs that were.
+
+    Those that were not are left to be refused by themselves.
+    """
+    ids = [settlement.job_id for settlement in settlements]
+    tokens = [possible_token(settlement.token) for settlement in settlements]
+    name = "ack" if settlements[0].keep else "ack_and_forget"
+    [(done,)] = yield Statement(name, [changes.now, request_id, ids, tokens])
+    changes.topics.add(ENDS)
+    return set(ids if done is None else done)
+
+
+def acked_before(settlements: Sequence[Settlement], request_id: str) -> Work[set[JobId]]:
+    """Return what `ack_many` answered to this request, which was done."""
+    kept = yield from receipt(request_id)
+    if kept is not None and kept.reply is not None:
+        return {JobId(job_id) for job_id in kept.reply.split(",")}
+    return {settlement.job_id for settlement in settlements}

@@ -1,0 +1,113 @@
+"""How deliveries end for their jobs: they are over, or they wait again."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from windlass.core.job import Failure
+from windlass.core.names import HISTORY_KEPT, MAX_ERROR, shortened
+from windlass.core.states import State
+from windlass.stores.postgres.moves.holds import Kept, free_at_end
+from windlass.stores.postgres.moves.marks import keep_marks_below
+from windlass.stores.postgres.rows import Standing, plain_text
+from windlass.stores.postgres.work import Changes, Many, Statement, Work
+
+
+class Ending(NamedTuple):
+    """A running job that ends in `state`; its record stays, or goes with it."""
+
+    job: Standing
+    state: State
+    keep: bool
+    error: str | None = None
+    result: bytes | None = None
+    codec: str | None = None
+    forget_token: bool = False
+
+
+class Waiting(NamedTuple):
+    """A running job that waits again, `delay` from now or, with none, at its old place."""
+
+    job: Standing
+    state: State
+    delay: timedelta | None
+    kept: Kept
+    attempt: int
+    error: str | None = None
+    forget_token: bool = False
+
+
+class Ended(NamedTuple):
+    """How one delivery ended."""
+
+    job: Standing
+    outcome: str
+    failure: Failure | None = None
+
+
+def finish_many(changes: Changes, endings: Sequence[Ending]) -> Work[None]:
+    """End running jobs."""
+    if not endings:
+        return
+    yield from free_at_end([ending.job for ending in endings])
+    for ending in endings:
+        changes.moved(ending.job.queue, State.RUNNING, ending.state if ending.keep else None)
+    kept = [_finished(changes, ending) for ending in endings if ending.keep]
+    if kept:
+        yield Many("finish", kept)
+    yield from forget([ending.job.seq for ending in endings if not ending.keep])
+
+
+def wait_again_many(changes: Changes, waiting: Sequence[Waiting]) -> Work[None]:
+    """Put running jobs back in line."""
+    if not waiting:
+        return
+    yield from keep_marks_below([one.job for one in waiting if one.delay is None])
+    yield Many("wait_again", [_waiting(changes, one) for one in waiting])
+    for one in waiting:
+        changes.moved(one.job.queue, State.RUNNING, one.state)
+        changes.ready(one.job.queue)
+
+
+def write_deliveries(changes: Changes, ended: Sequence[Ended]) -> Work[None]:
+    """Keep how deliveries ended; the last twenty of each job are kept."""
+    if not ended:
+        return
+    yield Many("write_delivery", [_delivery(changes, *one) for one in ended])
+    old = [(job.seq, job.delivery - HISTORY_KEPT) for job, _, _ in ended if job.delivery > HISTORY_KEPT]
+    if old:
+        yield Many("forget_old_deliveries", old)
+
+
+def reason(text: str) -> Failure:
+    """Return a reason that is no exception."""
+    return Failure(shortened(text, MAX_ERROR))
+
+
+def forget(seqs: Sequence[int]) -> Work[None]:
+    """Delete jobs and all that is kept with them."""
+    if seqs:
+        yield Statement("forget", [seqs])
+
+
+def _finished(changes: Changes, ending: Ending) -> list[object]:
+    """Return the values of `finish.sql`."""
+    token = None if ending.forget_token else ending.job.token
+    return [changes.now, ending.job.seq, str(ending.state), _error(ending.error), ending.result, ending.codec, token]
+
+
+def _waiting(changes: Changes, one: Waiting) -> list[object]:
+    """Return the values of `wait_again.sql`."""
+    token = None if one.forget_token else one.job.token
+    place = [changes.now, one.job.seq, str(one.state), one.delay, one.attempt, _error(one.error)]
+    return [*place, *one.kept, token]
+
+
+def _delivery(changes: Changes, job: Standing, outcome: str, failure: Failure | None) -> list[object]:
+    """Return the values of `write_delivery.sql`."""
+    parts = [None if part is None else plain_text(part) for part in failure or (None, None, None)]
+    return [changes.now, job.seq, job.delivery, job.attempt, job.claimed_at, job.worker, outcome, *parts]
+
+
+def _error(text: str | None) -> str | None:
+    return None if text is None else plain_text(shortened(text, MAX_ERROR))

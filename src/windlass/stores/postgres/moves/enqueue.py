@@ -1,0 +1,242 @@
+"""Enqueue: jobs into line, all of a call or none."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from windlass.core.errors import UniqueConflict
+from windlass.core.ids import JobId
+from windlass.core.job import Enqueued, PreparedJob
+from windlass.core.unique import Hold
+from windlass.stores.postgres.moves import holds
+from windlass.stores.postgres.moves.receipts import receipt, write_receipt
+from windlass.stores.postgres.rows import STATES, Standing, headers_text
+from windlass.stores.postgres.work import Changes, Many, Statement, Work
+
+CREATED: Final = True
+AT_ONCE: Final = 10_000
+"""Jobs that one statement takes."""
+BYTES_AT_ONCE: Final = 32 * 1024 * 1024
+_HERE_ANYWHERE: Final = (None, None, None)
+
+
+def is_plain(jobs: Iterable[PreparedJob]) -> bool:
+    """Whether nothing in it can be refused or brings values along, so that it can share a statement with others."""
+    return all(job.unique is None and not job.kv for job in jobs)
+
+
+def fits_one_statement(jobs: Sequence[PreparedJob]) -> bool:
+    """Whether a batch is small enough for a single statement."""
+    return len(jobs) <= AT_ONCE and sum(len(job.payload) for job in jobs) <= BYTES_AT_ONCE
+
+
+def insert_plain(changes: Changes, jobs: Sequence[PreparedJob], request_id: str | None = None) -> Work[list[Enqueued]]:
+    """Insert jobs without keys or kv by one statement; an id that is here already is left as it is."""
+    if request_id is not None and _are_alike(jobs):
+        [(new,)] = yield Statement("enqueue_alike", [changes.now, request_id, *_alike_columns(jobs)])
+    else:
+        [(new, _, _)] = yield Statement("enqueue", [changes.now, request_id, *_columns(jobs), *_HERE_ANYWHERE])
+    _tell(changes, jobs)
+    return _answer(jobs, new)
+
+
+def insert_here(
+    changes: Changes, jobs: Sequence[PreparedJob], *, store_id: str, channel: str | None, payload: str | None
+) -> Work[list[Enqueued] | None]:
+    """Insert plain jobs in a caller's transaction, by one statement; None when it is open on another store.
+
+    With a channel given, whoever listens to it is told `payload` when the caller commits.
+    """
+    parameters = [changes.now, None, *_columns(jobs), store_id, channel, payload]
+    [(new, here, _)] = yield Statement("enqueue", parameters)
+    if not here:
+        return None
+    _tell(changes, jobs)
+    return _answer(jobs, new)
+
+
+def insert_any(changes: Changes, jobs: Sequence[PreparedJob]) -> Work[list[Enqueued]]:
+    """Insert jobs with their keys and kv; raises `UniqueConflict` in the middle, and then all must be undone."""
+    if any(job.unique is not None and job.unique.on_conflict == "replace" for job in jobs):
+        yield from _wait_in_order(changes, jobs)
+        done: list[Enqueued] = []
+        for job in jobs:
+            done += yield from _insert_batch(changes, [job])
+        return done
+    return (yield from _insert_batch(changes, jobs))
+
+
+def enqueue_once(changes: Changes, jobs: Sequence[PreparedJob], request_id: str) -> Work[list[Enqueued]]:
+    """Insert any jobs, and keep the answer for a caller who asks again."""
+    done = yield from insert_any(changes, jobs)
+    yield from changes.flush()
+    yield from write_receipt(changes, request_id, msgspec.json.encode(done).decode())
+    return done
+
+
+def enqueued_before(request_id: str) -> Work[list[Enqueued] | None]:
+    """Return what `enqueue_once` answered to this request, if it was done."""
+    kept = yield from receipt(request_id)
+    if kept is None or kept.reply is None:
+        return None
+    return [Enqueued(JobId(job_id), created) for job_id, created in msgspec.json.decode(kept.reply)]
+
+
+def inserted_before(jobs: Sequence[PreparedJob], request_id: str) -> Work[list[Enqueued]]:
+    """Return what `insert_plain` answered to this request, which was done."""
+    kept = yield from receipt(request_id)
+    # the reply names those that were created, unless it was all of them
+    new = None if kept is None or kept.reply is None else kept.reply.split(",")
+    return _answer(jobs, new)
+
+
+def write_kv(kv: Mapping[bytes, bytes | None] | None) -> Work[None]:
+    """Write a caller's values; None deletes."""
+    puts = [(key, value) for key, value in sorted((kv or {}).items()) if value is not None]
+    gone = [(key,) for key, value in sorted((kv or {}).items()) if value is None]
+    if puts:
+        yield Many("kv_put", puts)
+    if gone:
+        yield Many("kv_delete", gone)
+
+
+def _insert_batch(changes: Changes, jobs: Sequence[PreparedJob]) -> Work[list[Enqueued]]:
+    """Take the keys first, then insert those jobs that have theirs."""
+    keyed = [job for job in jobs if job.unique is not None]
+    known = yield from _known([job.id for job in keyed])
+    held = yield from holds.take(changes, [job for job in keyed if job.id not in known])
+    answers: dict[int, Enqueued] = {}
+    new: list[tuple[int, PreparedJob]] = []
+    for place, job in enumerate(jobs):
+        if job.id in known:
+            answers[place] = Enqueued(job.id, created=False)
+        elif job.unique is not None and (holder := held[job.unique.name]).job_id != job.id:
+            answers[place] = yield from _meet(changes, job, holder)
+        else:
+            new.append((place, job))
+    made: list[Enqueued] = []
+    for part in _parts([job for _, job in new]):
+        made += yield from insert_plain(changes, part)
+    for (place, job), done in zip(new, made, strict=True):
+        answers[place] = done
+        if done.created:
+            yield from write_kv(job.kv)
+    return [answers[place] for place in range(len(jobs))]
+
+
+def _wait_in_order(changes: Changes, jobs: Sequence[PreparedJob]) -> Work[None]:
+    """Take the free keys of a batch, and hold back the jobs that have the others, each in one order.
+
+    One by one, in the order of the batch, two batches could wait for each other.
+    """
+    known = yield from _known([job.id for job in jobs if job.unique is not None])
+    held = yield from holds.take(changes, [job for job in jobs if job.id not in known])
+    yield Statement("standing", [sorted({holder.job_id for holder in held.values()})])
+
+
+def _parts(jobs: Sequence[PreparedJob]) -> Iterable[Sequence[PreparedJob]]:
+    """Part a batch into what single statements take."""
+    part: list[PreparedJob] = []
+    size = 0
+    for job in jobs:
+        if part and (len(part) == AT_ONCE or size + len(job.payload) > BYTES_AT_ONCE):
+            yield part
+            part, size = [], 0
+        part.append(job)
+        size += len(job.payload)
+    if part:
+        yield part
+
+
+def _known(ids: Sequence[JobId]) -> Work[set[str]]:
+    if not ids:
+        return set()
+    rows = yield Statement("known_ids", [ids])
+    return {row[0] for row in rows}
+
+
+def _meet(changes: Changes, job: PreparedJob, holder: holds.Holder) -> Work[Enqueued]:
+    """Answer a job whose key another one holds."""
+    hold = job.unique
+    assert hold is not None  # noqa: S101 - for the type checker: only keyed jobs come here
+    holds.check_conflict(hold, holder)
+    if hold.on_conflict == "replace":
+        return (yield from _replace(changes, job, hold, holder))
+    return Enqueued(holder.job_id, created=False)
+
+
+def _replace(changes: Changes, job: PreparedJob, hold: Hold, holder: holds.Holder) -> Work[Enqueued]:
+    rows = yield Statement("standing", [[holder.job_id]])
+    standing = Standing(*rows[0]) if rows else None
+    if standing is None or not standing.state.waiting:
+        held = yield from holds.holders(changes, [hold.name])
+        if hold.name in held and held[hold.name].job_id == holder.job_id:
+            raise UniqueConflict(hold.key, holder.job_id, "claimed")
+        # it was claimed or ended just now, and the key with it
+        return (yield from _insert_batch(changes, [job]))[0]
+    [(state,)] = yield Statement("replace", [changes.now, standing.seq, job.run_at, job.delay, job.payload, job.codec])
+    yield Statement("renew_hold", [hold.name, hold.digest])
+    changes.moved(standing.queue, standing.state, STATES[state])
+    changes.ready(standing.queue)
+    yield from write_kv(job.kv)
+    return Enqueued(holder.job_id, created=False)
+
+
+def _tell(changes: Changes, jobs: Sequence[PreparedJob]) -> None:
+    for queue in {job.queue for job in jobs}:
+        changes.ready(queue)
+
+
+def _answer(jobs: Sequence[PreparedJob], new: Sequence[str] | None) -> list[Enqueued]:
+    """Tell which jobs were created: all, or those of `new`; of two with one id the first."""
+    if new is None:
+        return [Enqueued(job.id, CREATED) for job in jobs]
+    left = set(new)
+    answers: list[Enqueued] = []
+    for job in jobs:
+        answers.append(Enqueued(job.id, job.id in left))
+        left.discard(job.id)
+    return answers
+
+
+def _are_alike(jobs: Sequence[PreparedJob]) -> bool:
+    """Whether jobs run at once, have none of the rarer things, and differ by id and payload alone."""
+    _, queue, kind, _, codec, _, _, priority, most, *_ = jobs[0]
+    for (
+        _, a_queue, a_kind, _, a_codec, headers, tenant, a_priority, a_most, run_at, delay, hold, _, parent_id,
+        schedule_id, limit_key,
+    ) in jobs:  # fmt: skip
+        if headers or tenant or hold or parent_id or schedule_id or limit_key or run_at or delay is not None:
+            return False
+        if (a_queue, a_kind, a_codec, a_priority, a_most) != (queue, kind, codec, priority, most):
+            return False
+    return True
+
+
+def _alike_columns(jobs: Sequence[PreparedJob]) -> list[object]:
+    """Return the values of `enqueue_alike.sql`."""
+    first = jobs[0]
+    ids, payloads = [job[0] for job in jobs], [job[3] for job in jobs]
+    return [ids, payloads, first.queue, first.kind, first.codec, first.priority, first.max_attempts]
+
+
+def _columns(jobs: Sequence[PreparedJob]) -> list[object]:
+    """Return the values of `enqueue.sql`, by column."""
+    wanted: list[datetime | None] = [job.run_at for job in jobs]
+    delays: list[timedelta | None] = [job.delay for job in jobs]
+    ids, queues, kinds, payloads, codecs, _, _, priorities, limits, *_ = zip(*jobs, strict=True)
+    return [
+        *map(list, (ids, queues, kinds, payloads, codecs, priorities, limits)),
+        wanted,
+        delays,
+        [headers_text(job.headers) if job.headers else None for job in jobs],
+        [job.tenant for job in jobs],
+        [None if job.unique is None else job.unique.key for job in jobs],
+        [job.parent_id for job in jobs],
+        [job.schedule_id for job in jobs],
+        [job.limit_key for job in jobs],
+        [None if job.unique is None else job.unique.name for job in jobs],
+        [None if job.unique is None else job.unique.until for job in jobs],
+    ]

@@ -1,0 +1,23 @@
+"""Fold: what changed since the last time is added to the counts, so that a look need not add up every change."""
+
+from typing import Final, NamedTuple
+
+from windlass.stores.postgres.work import Statement, Work
+
+AT_ONCE: Final = 20_000
+
+
+class Folded(NamedTuple):
+    """How many changes were added up, and the number of the last of them."""
+
+    changes: int
+    highest: int
+
+
+def fold(above: int = 0) -> Work[Folded]:
+    """Add up some thousands of the changes numbered above `above`; nothing is done while another one does it.
+
+    A transaction that stays open may bring changes with lower numbers later: now and then it is called with zero.
+    """
+    [(changes, highest)] = yield Statement("fold", [above, AT_ONCE])
+    return Folded(changes, above if highest is None else highest)

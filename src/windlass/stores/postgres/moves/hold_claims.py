@@ -1,0 +1,111 @@
+"""While a claim is held: renewals, the fence of a transaction, progress and log lines."""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from operator import itemgetter
+from typing import NamedTuple
+
+from windlass.core.ids import JobId
+from windlass.core.job import Note, Progress, Token
+from windlass.core.names import LOG_LINES_KEPT, MAX_LOG_LINE, shortened
+from windlass.core.store import Renewed
+from windlass.stores.postgres.rows import in_utf8, json_text, plain_text, possible_token
+from windlass.stores.postgres.work import Changes, Many, Rows, Statement, Work
+
+
+class Untouched(Renewed):
+    """The claim holds, but somebody has its job locked: its lease ends when it did before."""
+
+
+def renew(changes: Changes, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> Work[list[Renewed | None]]:
+    """Extend leases, and wait for nobody: an answer that is `Untouched` may be asked for again by `renew_locked`."""
+    rows = yield Statement("renew", [changes.now, lease, *_columns(claims)])
+    return _renewed(claims, rows)
+
+
+def renew_locked(
+    changes: Changes, claims: Sequence[tuple[JobId, Token]], lease: timedelta
+) -> Work[list[Renewed | None]]:
+    """Extend leases, waiting for whoever has the jobs locked."""
+    rows = yield Statement("renew_locked", [changes.now, lease, *_columns(claims)])
+    return _renewed(claims, rows)
+
+
+def fence(claims: Sequence[tuple[JobId, Token]]) -> Work[list[bool]]:
+    """Tell which claims hold; nobody can take these jobs back before the transaction ends."""
+    rows = yield Statement("fence", _columns(claims))
+    held = {(job_id, token) for job_id, token in rows}
+    return [(job_id, token) in held for job_id, token in claims]
+
+
+def _columns(claims: Sequence[tuple[JobId, Token]]) -> list[object]:
+    return [[job_id for job_id, _ in claims], [possible_token(token) for _, token in claims]]
+
+
+def _renewed(claims: Sequence[tuple[JobId, Token]], rows: Rows) -> list[Renewed | None]:
+    held: dict[tuple[str, str], Renewed] = {}
+    # one that was renewed comes after itself as it was
+    for job_id, token, expires_at, flag, touched in sorted(rows, key=itemgetter(-1)):
+        held[job_id, token] = Renewed(expires_at, flag) if touched else Untouched(expires_at, flag)
+    return [held.get((job_id, token)) for job_id, token in claims]
+
+
+class _Page:
+    """What a running job has noted so far, and what is to be added in this call."""
+
+    def __init__(self, seq: int, delivery: int, last: int) -> None:
+        self.seq = seq
+        self.delivery = delivery
+        self.last = last
+        self.progress: str | None = None
+        self.lines: list[tuple[str, str]] = []
+
+    def add(self, note: Note) -> None:
+        if note.progress is not None:
+            done, total, text = note.progress
+            self.progress = json_text(Progress(done, total, None if text is None else in_utf8(text)))
+        self.lines += note.lines
+
+
+class _Line(NamedTuple):
+    """The values of one line in `write_log_lines.sql`."""
+
+    seq: int
+    line: int
+    level: str
+    text: str
+    delivery: int
+
+
+def note(changes: Changes, notes: Sequence[Note]) -> Work[list[bool]]:
+    """Write what running jobs report of themselves; the last lines of each are kept."""
+    rows = yield Statement("noting", _columns([(note.job_id, note.token) for note in notes]))
+    pages = {(job_id, token): _Page(seq, delivery, last) for seq, job_id, token, delivery, last in rows}
+    for one in notes:
+        if (page := pages.get((one.job_id, one.token))) is not None:
+            page.add(one)
+    noted = [page for page in pages.values() if page.lines or page.progress is not None]
+    if noted:
+        yield Many("note", [(page.seq, page.progress, len(page.lines)) for page in noted])
+    yield from _write_lines(changes, [page for page in noted if page.lines])
+    return [(one.job_id, one.token) in pages for one in notes]
+
+
+def _write_lines(changes: Changes, pages: Sequence[_Page]) -> Work[None]:
+    if not pages:
+        return
+    columns = zip(*(line for page in pages for line in _lines_of(page)), strict=True)
+    yield Statement("write_log_lines", [changes.now, *map(list, columns)])
+    # what was past the limit before has been forgotten before
+    past = [
+        (page.seq, page.last - LOG_LINES_KEPT, page.last + len(page.lines) - LOG_LINES_KEPT)
+        for page in pages
+        if page.last + len(page.lines) > LOG_LINES_KEPT
+    ]
+    if past:
+        yield Many("forget_old_log", past)
+
+
+def _lines_of(page: _Page) -> Iterator[_Line]:
+    for line, (level, text) in enumerate(page.lines, page.last + 1):
+        yield _Line(page.seq, line, plain_text(level), plain_text(shortened(text, MAX_LOG_LINE)), page.delivery)

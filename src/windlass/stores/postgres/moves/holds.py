@@ -1,0 +1,157 @@
+"""Unique keys: who holds them, and when they are taken and freed."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from windlass.core.errors import UniqueConflict
+from windlass.core.ids import JobId
+from windlass.core.job import PreparedJob
+from windlass.core.unique import Hold, digest
+from windlass.stores.postgres.rows import Standing
+from windlass.stores.postgres.work import Changes, Statement, Work
+
+
+class Holder(NamedTuple):
+    """The job that holds a key now."""
+
+    job_id: JobId
+    expires_at: datetime | None
+    digest: bytes
+
+
+class Kept(NamedTuple):
+    """What a job that waits again shows and remembers of its key."""
+
+    unique_key: str | None
+    hold: str | None
+    hold_until: str | None
+
+
+def holders(changes: Changes, names: Sequence[str]) -> Work[dict[str, Holder]]:
+    """Return who holds these keys, those that somebody still holds."""
+    if not names:
+        return {}
+    rows = yield Statement("holders", [changes.now, names])
+    return {row[0]: Holder(JobId(row[1]), row[2], bytes(row[3])) for row in rows}
+
+
+def take(changes: Changes, jobs: Sequence[PreparedJob]) -> Work[dict[str, Holder]]:
+    """Give the keys of `jobs` to them where they are free, the first of each; return who holds each of them then.
+
+    Waits for a foreign transaction that is about to take the same key.
+    """
+    wanted: dict[str, tuple[PreparedJob, Hold]] = {}
+    for job in jobs:
+        if job.unique is not None:
+            wanted.setdefault(job.unique.name, (job, job.unique))
+    held = yield from holders(changes, list(wanted))
+    free = [(job.id, hold) for name, (job, hold) in wanted.items() if name not in held]
+    held |= yield from _take(changes, free)
+    return held
+
+
+def _take(changes: Changes, wanted: Sequence[tuple[JobId, Hold]]) -> Work[dict[str, Holder]]:
+    return (
+        yield from _take_names(
+            changes, {hold.name: _Wish(job_id, hold.hold_for, hold.digest) for job_id, hold in wanted}
+        )
+    )
+
+
+class _Wish(NamedTuple):
+    """What `take_holds.sql` writes beside the name of a key."""
+
+    job_id: JobId
+    hold_for: timedelta | None
+    digest: bytes
+
+
+def _take_names(changes: Changes, wishes: dict[str, _Wish]) -> Work[dict[str, Holder]]:
+    """Take keys that seemed free; return who holds each of them then.
+
+    A key that turns out to be another's is only read, never locked: this transaction may stay open for long, and the
+    holder's claim and end must be able to free the key meanwhile.
+    """
+    held: dict[str, Holder] = {}
+    while left := [name for name in wishes if name not in held]:
+        wanted = [wishes[name] for name in left]
+        columns = [left, *map(list, zip(*wanted, strict=True))]
+        rows = yield Statement("take_holds", [changes.now, *columns])
+        held |= {row[0]: Holder(JobId(row[1]), row[2], bytes(row[3])) for row in rows}
+        if refused := [name for name in left if name not in held]:
+            held |= yield from holders(changes, refused)
+            # over, or freed just now: with the first out of the way they can be taken
+            if over := [name for name in refused if name not in held]:
+                yield Statement("drop_holds", [changes.now, over])
+    return held
+
+
+def check_conflict(hold: Hold, found: Holder) -> None:
+    """Refuse a second job under a held key, when it asked for that."""
+    if hold.match_payload and hold.digest != found.digest:
+        raise UniqueConflict(hold.key, found.job_id, "payload")
+    if hold.on_conflict == "raise":
+        raise UniqueConflict(hold.key, found.job_id)
+
+
+def free(held: Sequence[tuple[str, JobId]]) -> Work[None]:
+    """Free keys, each if it is the named job that holds it."""
+    if held:
+        yield Statement("free_holds", [[name for name, _ in held], [job_id for _, job_id in held]])
+
+
+def free_at_end(jobs: Sequence[Standing]) -> Work[None]:
+    """Free the keys of jobs that have ended; time alone frees one that is held by time."""
+    yield from free([(job.hold, job.id) for job in jobs if job.hold is not None and job.hold_until != "time"])
+
+
+def after_attempt(job: Standing) -> Kept:
+    """A key that the claim freed is not taken again; any other stays as it is."""
+    if job.hold_until == "claimed":
+        return Kept(None, None, None)
+    return Kept(job.unique_key, job.hold, job.hold_until)
+
+
+def after_release(changes: Changes, jobs: Sequence[Standing]) -> Work[list[Kept]]:
+    """Claims that never started take their keys back, those that are still free."""
+    freed = [job for job in jobs if job.hold_until == "claimed" and job.hold is not None]
+    held = yield from _take_back(changes, freed)
+    return [
+        Kept(job.unique_key, job.hold, job.hold_until)
+        if job.hold_until != "claimed" or job.hold is None
+        else Kept(key_of(job.hold), job.hold, job.hold_until)
+        if held[job.hold] == job.id
+        else Kept(None, None, None)
+        for job in jobs
+    ]
+
+
+def take_again(changes: Changes, jobs: Sequence[Standing]) -> Work[set[JobId]]:
+    """Take the keys that finished jobs show, for their new life; return the jobs whose key another one holds."""
+    keyed = [job for job in jobs if job.unique_key is not None and job.hold is not None]
+    by_time = [job for job in keyed if job.hold_until == "time"]
+    held = yield from _take_back(changes, [job for job in keyed if job.hold_until != "time"])
+    others = yield from holders(changes, [job.hold for job in by_time if job.hold is not None])
+    held |= {name: holder.job_id for name, holder in others.items()}
+    return {job.id for job in keyed if job.hold is not None and held.get(job.hold, job.id) != job.id}
+
+
+def key_of(name: str) -> str:
+    """Return the caller's key in the name of a hold."""
+    return name.rpartition("|")[2]
+
+
+def _take_back(changes: Changes, jobs: Sequence[Standing]) -> Work[dict[str, JobId]]:
+    """Take keys for jobs that are here already; return who holds each of them then."""
+    if not jobs:
+        return {}
+    held = yield from holders(changes, [job.hold for job in jobs if job.hold is not None])
+    free_ones = {job.hold: job for job in reversed(jobs) if job.hold is not None and job.hold not in held}
+    taken: dict[str, Holder] = {}
+    if free_ones:
+        payloads = yield Statement("payloads", [[job.seq for job in free_ones.values()]])
+        digests = {row[0]: digest(bytes(row[1])) for row in payloads}
+        wishes = {name: _Wish(job.id, None, digests[job.seq]) for name, job in free_ones.items()}
+        taken = yield from _take_names(changes, wishes)
+    return {name: holder.job_id for name, holder in (held | taken).items()}

@@ -1,0 +1,201 @@
+"""Marks: where the lines of waiting jobs begin, so that nobody steps over rows that are long gone.
+
+An old snapshot held open anywhere in the database keeps every row that has been claimed since from being removed, and
+each look at the head of a line would step over all of them. A mark says that no job of its line can stand before it.
+How that can be known, and what must hold for whoever writes jobs, is told in docs/decisions/0013-marks.md.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+from windlass.stores.postgres.rows import Standing
+from windlass.stores.postgres.work import Row, Statement, Work
+
+BEGINNING: Final = datetime(1, 1, 2, tzinfo=UTC)
+"""Before all jobs; not the very first moment, which the driver takes for minus infinity, without a zone."""
+MOST_MARKS: Final = 8
+"""How many priorities of a queue have marks: each is one more place where every claim looks."""
+_PREPARED: Final = "-1/"
+"""How the name of a prepared transaction begins once the server was restarted: it has no process."""
+
+
+class Ready(NamedTuple):
+    """The line of a queue's ready jobs of one priority."""
+
+    queue: str
+    priority: int
+
+
+class Due(NamedTuple):
+    """The line of a queue's scheduled jobs."""
+
+    queue: str
+
+
+class Leases(NamedTuple):
+    """The line of all running jobs, by the end of their leases."""
+
+
+Line = Ready | Due | Leases
+
+
+class Look(NamedTuple):
+    """The first half of raising a mark: how far it may rise once all of `writers` have ended."""
+
+    mark: datetime
+    writers: frozenset[str]
+
+
+class Marks(NamedTuple):
+    """The marks of one queue; those of ready jobs by priority."""
+
+    ready: dict[int, datetime]
+    due: datetime | None
+
+
+def keep_marks_below(jobs: Sequence[Standing]) -> Work[None]:
+    """Let no mark lie above the places of `jobs`, which become pending there in this transaction."""
+    if not jobs:
+        return
+    held = yield Statement("hold_marks", [sorted({job.queue for job in jobs})])
+    if any(marks for (marks,) in held):
+        columns = [[job.queue for job in jobs], [job.priority for job in jobs], [job.run_at for job in jobs]]
+        yield Statement("lower_marks", columns)
+
+
+def look(line: Line) -> Work[Look]:
+    """Find how far the mark of a line may rise; each statement must see what was committed before it.
+
+    The clock is read first, then the writers under way, then the line: a writer that is not among them is either in the
+    line by now, or writes at a later time than the clock's.
+    """
+    now, mark = yield from _mark(line)
+    rows = yield Statement("writers")
+    first = yield from _first(line, mark)
+    return Look(now if first is None else min(first, now), frozenset(row[0] for row in rows))
+
+
+def ended(writers: frozenset[str]) -> Work[bool]:
+    """Whether none of these transactions is under way any more."""
+    if not writers:
+        return True
+    under_way = {row[0] for row in (yield Statement("writers"))}
+    # after a restart a prepared transaction has another name, and may be any of them
+    return writers.isdisjoint(under_way) and not any(name.startswith(_PREPARED) for name in under_way)
+
+
+def raise_mark(line: Line, to: datetime) -> Work[bool]:
+    """Raise the mark of a line, all writers of the look having ended: what they brought is in the line by now."""
+    if isinstance(line, Leases):
+        return (yield from _raise_lease_mark(to))
+    rows = yield Statement("hold_queue", [line.queue])
+    if not rows:
+        return False
+    marks = _marks(rows[0])
+    first = yield from _first(line, _of(marks, line))
+    mark = to if first is None else min(first, to)
+    if mark <= _of(marks, line):
+        return False
+    yield from _write(line.queue, _with(marks, line, mark))
+    return True
+
+
+def check(queue: str) -> Work[bool]:
+    """Drop the marks of a queue that cannot be right: in the future, or with a job before them; return whether any was.
+
+    A clock that was set back is what makes them wrong.
+    """
+    if not (yield from _is_any_wrong(queue)):
+        return False
+    # once more with the row held: a job that came back to its place has lowered its mark meanwhile
+    yield Statement("hold_queue", [queue])
+    if not (yield from _is_any_wrong(queue)):
+        return False
+    yield from _write(queue, Marks({}, None))
+    return True
+
+
+def check_leases() -> Work[bool]:
+    """Drop the mark of running jobs if it cannot be right, as `check` does."""
+    now, mark = yield from _mark(Leases())
+    if not (yield from _is_wrong(Leases(), mark, now)):
+        return False
+    yield Statement("set_lease_mark", [BEGINNING])
+    return True
+
+
+def _is_any_wrong(queue: str) -> Work[bool]:
+    rows = yield Statement("marks_of", [queue])
+    if not rows:
+        return False
+    now, marks = rows[0][0], _marks(rows[0][1:])
+    lines: list[Ready | Due] = [Ready(queue, priority) for priority in marks.ready]
+    if marks.due is not None:
+        lines.append(Due(queue))
+    for line in lines:
+        if (yield from _is_wrong(line, _of(marks, line), now)):
+            return True
+    return False
+
+
+def _is_wrong(line: Line, mark: datetime, now: datetime) -> Work[bool]:
+    first = yield from _first(line, BEGINNING)
+    return mark > now or (first is not None and first < mark)
+
+
+def _mark(line: Line) -> Work[tuple[datetime, datetime]]:
+    """Return the time, and the mark as it is."""
+    if isinstance(line, Leases):
+        [(now, mark)] = yield Statement("lease_mark")
+        return now, mark or BEGINNING
+    yield Statement("mark_queue", [line.queue])
+    [(now, *marks)] = yield Statement("marks_of", [line.queue])
+    return now, _of(_marks(marks), line)
+
+
+def _first(line: Line, mark: datetime) -> Work[datetime | None]:
+    rows = yield _first_of(line, mark)
+    return rows[0][0] if rows else None
+
+
+def _first_of(line: Line, mark: datetime) -> Statement:
+    match line:
+        case Ready(queue, priority):
+            return Statement("first_ready", [queue, priority, mark])
+        case Due(queue):
+            return Statement("first_due", [queue, mark])
+        case Leases():
+            return Statement("first_leased", [mark])
+
+
+def _raise_lease_mark(to: datetime) -> Work[bool]:
+    _, mark = yield from _mark(Leases())
+    first = yield from _first(Leases(), mark)
+    yield Statement("set_lease_mark", [to if first is None else min(first, to)])
+    return True
+
+
+def _marks(row: Row) -> Marks:
+    priorities, marks, due = row
+    return Marks(dict(zip(priorities, marks, strict=True)), due)
+
+
+def _of(marks: Marks, line: Ready | Due) -> datetime:
+    mark = marks.ready.get(line.priority) if isinstance(line, Ready) else marks.due
+    return mark or BEGINNING
+
+
+def _with(marks: Marks, line: Ready | Due, mark: datetime) -> Marks:
+    """Return marks with a new one; the oldest gives way when there are too many."""
+    if isinstance(line, Due):
+        return marks._replace(due=mark)
+    ready = {**marks.ready, line.priority: mark}
+    if len(ready) > MOST_MARKS:
+        del ready[min(ready, key=ready.__getitem__)]
+    return marks._replace(ready=ready)
+
+
+def _write(queue: str, marks: Marks) -> Work[None]:
+    priorities = sorted(marks.ready)
+    yield Statement("set_marks", [queue, priorities, [marks.ready[priority] for priority in priorities], marks.due])

@@ -1,0 +1,131 @@
+"""What people do to jobs: cancel, retry, delete, reschedule, pause."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+from windlass.core.ids import JobId
+from windlass.core.retention import Retention
+from windlass.core.states import ENDS as FINISHED
+from windlass.core.states import WAITING, State
+from windlass.core.store import CancelOutcome, Changed
+from windlass.core.topics import ENDS, FLAGS, PAUSES
+from windlass.stores.postgres.moves import ends, holds
+from windlass.stores.postgres.rows import STATES, Standing
+from windlass.stores.postgres.work import CANCELLED, Changes, Statement, Work
+
+
+def cancel(changes: Changes, ids: Sequence[JobId], retention: Retention) -> Work[list[CancelOutcome]]:
+    """End waiting jobs and flag running ones."""
+    jobs = yield from _standing(ids)
+    yield from _flag(changes, [job for job in jobs.values() if job.state is State.RUNNING])
+    yield from _end(changes, [job for job in jobs.values() if job.state.waiting], retention)
+    yield from changes.flush()
+    outcomes: list[CancelOutcome] = []
+    for job_id in ids:
+        outcomes.append(_outcome(jobs.get(job_id)))
+        if outcomes[-1] is CancelOutcome.REMOVED:
+            # the second mention of it finds it cancelled
+            del jobs[job_id]
+    return outcomes
+
+
+def retry(changes: Changes, ids: Sequence[JobId]) -> Work[list[Changed]]:
+    """Give dead and cancelled jobs a new life."""
+    jobs = yield from _standing(ids)
+    chosen = [job for job in jobs.values() if job.state in (State.DEAD, State.CANCELLED)]
+    refused = yield from holds.take_again(changes, chosen)
+    taken = [job for job in chosen if job.id not in refused]
+    if taken:
+        yield Statement("retry", [changes.now, [job.seq for job in taken]])
+    for job in taken:
+        changes.moved(job.queue, job.state, State.PENDING)
+        changes.ready(job.queue)
+    yield from changes.flush()
+    answers = _answers(ids, jobs, taken, again=Changed.WRONG_STATE)
+    return [Changed.KEY_HELD if job_id in refused else answer for job_id, answer in zip(ids, answers, strict=True)]
+
+
+def delete(changes: Changes, ids: Sequence[JobId]) -> Work[list[Changed]]:
+    """Delete finished jobs."""
+    jobs = yield from _standing(ids)
+    chosen = [job for job in jobs.values() if job.state in FINISHED]
+    yield from ends.forget([job.seq for job in chosen])
+    for job in chosen:
+        changes.moved(job.queue, job.state, None)
+    yield from changes.flush()
+    return _answers(ids, jobs, chosen, again=Changed.NOT_FOUND)
+
+
+def reschedule(changes: Changes, ids: Sequence[JobId], run_at: datetime | None) -> Work[list[Changed]]:
+    """Give waiting jobs another time."""
+    jobs = yield from _standing(ids)
+    chosen = [job for job in jobs.values() if job.state in WAITING]
+    if chosen:
+        rows = yield Statement("reschedule", [changes.now, run_at, [job.seq for job in chosen]])
+        states = {job_id: STATES[state] for job_id, state in rows}
+        for job in chosen:
+            changes.moved(job.queue, job.state, states[job.id])
+            changes.ready(job.queue)
+    yield from changes.flush()
+    return _answers(ids, jobs, chosen, again=Changed.DONE)
+
+
+def set_paused(changes: Changes, queue: str, *, paused: bool) -> Work[None]:
+    """Stop or start giving claims from a queue; a pause holds once this is committed and `barrier` has passed."""
+    yield Statement("pause", [queue, paused])
+    if paused:
+        changes.topics.add(PAUSES)
+    else:
+        changes.ready(queue)
+
+
+def barrier() -> Work[None]:
+    """Wait for the claims that began before; a transaction of its own, after that of the pause."""
+    yield Statement("gate")
+
+
+def _standing(ids: Sequence[JobId]) -> Work[dict[JobId, Standing]]:
+    rows = yield Statement("standing", [sorted(set(ids))])
+    jobs = sorted((Standing(*row) for row in rows), key=lambda job: job.seq)
+    return {job.id: job for job in jobs}
+
+
+def _flag(changes: Changes, running: Sequence[Standing]) -> Work[None]:
+    if running:
+        yield Statement("flag", [[job.seq for job in running]])
+        changes.topics.add(FLAGS)
+
+
+def _end(changes: Changes, waiting: Sequence[Standing], retention: Retention) -> Work[None]:
+    if not waiting:
+        return
+    yield from holds.free_at_end([job for job in waiting if job.unique_key is not None])
+    kept = [job for job in waiting if retention.keeps(job.queue, State.CANCELLED)]
+    if kept:
+        yield Statement("cancel", [changes.now, [job.seq for job in kept]])
+    staying = {job.seq for job in kept}
+    yield from ends.forget([job.seq for job in waiting if job.seq not in staying])
+    for job in waiting:
+        changes.moved(job.queue, job.state, State.CANCELLED if job.seq in staying else None)
+        changes.happened(job.queue, job.kind, CANCELLED)
+    changes.topics.add(ENDS)
+
+
+def _outcome(job: Standing | None) -> CancelOutcome:
+    if job is None or job.state.finished:
+        return CancelOutcome.NOT_FOUND
+    return CancelOutcome.REQUESTED if job.state is State.RUNNING else CancelOutcome.REMOVED
+
+
+def _answers(
+    ids: Sequence[JobId], jobs: Mapping[JobId, Standing], changed: Collection[Standing], *, again: Changed
+) -> list[Changed]:
+    """Return what became of each job; `again` is how the second mention of one that was changed finds it."""
+    left = {job.id: Changed.DONE for job in changed}
+    answers: list[Changed] = []
+    for job_id in ids:
+        refusal = Changed.WRONG_STATE if job_id in jobs else Changed.NOT_FOUND
+        answers.append(left.get(job_id, refusal))
+        if job_id in left:
+            left[job_id] = again
+    return answers

@@ -1,0 +1,30 @@
+"""Promotion: scheduled jobs that have come due become pending."""
+
+from collections.abc import Sequence
+
+from windlass.core.states import State
+from windlass.stores.postgres.work import Changes, Statement, Work
+
+
+def promote_queues(changes: Changes, queues: Sequence[str], limit: int) -> Work[int]:
+    """Promote up to `limit` due jobs of these queues, the earliest of each first; return how many."""
+    # a promoted job keeps its place, which may be before a mark: the marks are held first, and lowered where that is so
+    held = yield Statement("hold_marks", [sorted(set(queues))])
+    rows = yield Statement("promote", [changes.now, queues, limit])
+    if rows and any(marks for (marks,) in held):
+        yield Statement("lower_marks", [[row[at] for row in rows] for at in range(3)])
+    for queue, _, _, count in rows:
+        changes.moved(queue, State.SCHEDULED, State.PENDING, count)
+        changes.ready(queue)
+    return sum(count for *_, count in rows)
+
+
+def promote(changes: Changes, limit: int) -> Work[int]:
+    """Promote up to `limit` due jobs, of whichever queues; return how many."""
+    rows = yield Statement("due_queues", [changes.now])
+    queues = sorted(row[0] for row in rows)
+    if not queues:
+        return 0
+    done = yield from promote_queues(changes, queues, limit)
+    yield from changes.flush()
+    return done

@@ -1,0 +1,28 @@
+"""Receipts: the answer to a call, for a caller whose reply was lost."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from windlass.stores.postgres.work import Changes, Statement, Work
+
+
+class Receipt(NamedTuple):
+    """What a call that was done has answered, and when it was done."""
+
+    reply: str | None
+    at: datetime
+
+
+def receipt(request_id: str) -> Work[Receipt | None]:
+    """Return the answer that this request was given before, if it was."""
+    rows = yield Statement("receipt", [request_id])
+    return Receipt(*rows[0]) if rows else None
+
+
+def write_receipt(changes: Changes, request_id: str | None, reply: str) -> Work[None]:
+    """Keep the answer with what the request wrote; without an id there is nobody to ask again.
+
+    A request that was done before is refused here by the database, with all that its repetition wrote.
+    """
+    if request_id is not None:
+        yield Statement("write_receipt", [request_id, changes.now, reply])

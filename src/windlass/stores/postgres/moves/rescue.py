@@ -1,0 +1,81 @@
+"""Rescue: claims whose lease ran out are taken back."""
+
+from collections.abc import Sequence
+
+from windlass.core.duration import ZERO
+from windlass.core.retention import Retention
+from windlass.core.states import State
+from windlass.core.store import Rescued, RescueRequest
+from windlass.core.topics import ENDS, FLAGS
+from windlass.core.verdict import LEASE_EXPIRED, ORPHANED
+from windlass.stores.postgres.moves import ends, holds
+from windlass.stores.postgres.moves.ends import Ended, Ending, Waiting
+from windlass.stores.postgres.rows import Standing
+from windlass.stores.postgres.work import DEAD, RESCUED, Changes, Statement, Work
+
+
+def rescue(changes: Changes, request: RescueRequest, retention: Retention) -> Work[list[Rescued]]:
+    """Take back the claims that `request` means; those whose job somebody has locked are left for the next time."""
+    rows = yield Statement("expired", _parameters(changes, request))
+    return (yield from _take_back(changes, [Standing(*row) for row in rows], request, retention))
+
+
+def rescue_one(changes: Changes, seq: int, request: RescueRequest, retention: Retention) -> Work[list[Rescued]]:
+    """Take back one claim that `expired_seqs` found, if it is still there to be taken.
+
+    For when one job that cannot be written stands in the way of all the others.
+    """
+    rows = yield Statement("expired_one", [changes.now, request.force, seq])
+    return (yield from _take_back(changes, [Standing(*row) for row in rows], request, retention))
+
+
+def expired_seqs(changes: Changes, request: RescueRequest) -> Work[list[int]]:
+    """Return the numbers of the jobs whose claims `request` means."""
+    rows = yield Statement("expired_seqs", _parameters(changes, request))
+    return [row[0] for row in rows]
+
+
+def _parameters(changes: Changes, request: RescueRequest) -> list[object]:
+    queues = None if request.queues is None else list(request.queues)
+    workers = None if request.workers is None else list(request.workers)
+    return [changes.now, request.force, queues, workers, request.limit]
+
+
+def _take_back(
+    changes: Changes, jobs: Sequence[Standing], request: RescueRequest, retention: Retention
+) -> Work[list[Rescued]]:
+    if not jobs:
+        return []
+    failure = ORPHANED if request.force and request.to == "dead" else LEASE_EXPIRED
+    rescued = [Rescued(job.id, _next_state(job, request)) for job in jobs]
+    waiting = [
+        Waiting(job, State.PENDING, ZERO, holds.after_attempt(job), job.attempt, failure.summary, forget_token=True)
+        for job, (_, state) in zip(jobs, rescued, strict=True)
+        if state is State.PENDING
+    ]
+    endings = [
+        Ending(job, State.DEAD, retention.keeps(job.queue, State.DEAD), failure.summary, forget_token=True)
+        for job, (_, state) in zip(jobs, rescued, strict=True)
+        if state is State.DEAD
+    ]
+    yield from ends.write_deliveries(changes, [Ended(job, "rescued", failure) for job in jobs])
+    yield from ends.wait_again_many(changes, waiting)
+    yield from ends.finish_many(changes, endings)
+    _tell(changes, jobs, endings)
+    yield from changes.flush()
+    return rescued
+
+
+def _next_state(job: Standing, request: RescueRequest) -> State:
+    return State.PENDING if job.attempt < job.max_attempts and request.to == "retry" else State.DEAD
+
+
+def _tell(changes: Changes, jobs: Sequence[Standing], endings: Sequence[Ending]) -> None:
+    # whoever held them may be waiting for news that it should stop
+    changes.topics.add(FLAGS)
+    if endings:
+        changes.topics.add(ENDS)
+    for job in jobs:
+        changes.happened(job.queue, job.kind, RESCUED)
+    for ending in endings:
+        changes.happened(ending.job.queue, ending.job.kind, DEAD)

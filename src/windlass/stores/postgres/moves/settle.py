@@ -1,0 +1,151 @@
+"""Settle: how claims ended, fenced by their tokens."""
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, assert_never
+
+import msgspec
+
+from windlass.core.duration import ZERO
+from windlass.core.errors import UniqueConflict
+from windlass.core.failpoint import reach, removed
+from windlass.core.states import State
+from windlass.core.store import Settled, Settlement, SettleResult
+from windlass.core.topics import ENDS
+from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
+from windlass.stores.postgres.moves import ends, holds
+from windlass.stores.postgres.moves.ends import Ended, Ending, Waiting
+from windlass.stores.postgres.moves.enqueue import insert_any, write_kv
+from windlass.stores.postgres.moves.receipts import receipt, write_receipt
+from windlass.stores.postgres.rows import Standing
+from windlass.stores.postgres.work import CANCELLED, DEAD, RETRIED, SUCCEEDED, Changes, Statement, Work
+
+_Kept: TypeAlias = Settled | tuple[str, str | None, Literal["held", "payload", "claimed"]]
+"""One answer in a receipt; a conflict is kept by its parts."""
+
+
+def settle_once(changes: Changes, settlements: Sequence[Settlement], request_id: str) -> Work[list[SettleResult]]:
+    """Settle, and keep the answers for a caller who asks again."""
+    results = yield from settle_all(changes, settlements)
+    yield from changes.flush()
+    reply = msgspec.json.encode([_kept(result) for result in results]).decode()
+    yield from write_receipt(changes, request_id, reply)
+    return results
+
+
+def settled_before(request_id: str) -> Work[list[SettleResult] | None]:
+    """Return what `settle_once` answered to this request, if it was done."""
+    kept = yield from receipt(request_id)
+    if kept is None or kept.reply is None:
+        return None
+    return [_answer(one) for one in msgspec.json.decode(kept.reply, type=list[_Kept])]
+
+
+def settle_all(changes: Changes, settlements: Sequence[Settlement]) -> Work[list[SettleResult]]:
+    """Settle claims; each that brings jobs or values along is a step of its own, the others are written together."""
+    rows = yield Statement("standing", [sorted({settlement.job_id for settlement in settlements})])
+    jobs: dict[str, Standing | None] = {row[1]: Standing(*row) for row in rows}
+    results: list[SettleResult] = []
+    together: list[tuple[Standing, Settlement]] = []
+    for settlement in settlements:
+        job = jobs.get(settlement.job_id)
+        refusal = Settled.LOST if job is None else _fence(job, settlement)
+        if job is None or refusal is not None:
+            results.append(refusal or Settled.LOST)
+            continue
+        # once: a second settlement of the same claim finds it settled
+        jobs[settlement.job_id] = _settled(job, settlement)
+        if settlement.then or settlement.kv:
+            yield from _write_verdicts(changes, together)
+            together.clear()
+            results.append((yield from _settle_with(changes, job, settlement)))
+            if results[-1] is not Settled.DONE:
+                jobs[settlement.job_id] = job
+        else:
+            together.append((job, settlement))
+            results.append(Settled.DONE)
+    yield from _write_verdicts(changes, together)
+    return results
+
+
+def _kept(result: SettleResult) -> object:
+    return (result.key, result.job_id, result.why) if isinstance(result, UniqueConflict) else result
+
+
+def _answer(kept: _Kept) -> SettleResult:
+    return UniqueConflict(*kept) if isinstance(kept, tuple) else kept
+
+
+def _fence(job: Standing, settlement: Settlement) -> Settled | None:
+    if job.state is State.RUNNING and (job.token == settlement.token or removed("fence")):
+        return None
+    if job.state is not State.RUNNING and job.token == settlement.token:
+        return Settled.REPEATED
+    return Settled.LOST
+
+
+def _settled(job: Standing, settlement: Settlement) -> Standing | None:
+    """Return how a second settlement in the same call finds the job; None when it is gone."""
+    ends_it = isinstance(settlement.verdict, ToSucceeded | ToDead | ToCancelled)
+    return None if ends_it and not settlement.keep else job._replace(state_name=State.SUCCEEDED)
+
+
+def _settle_with(changes: Changes, job: Standing, settlement: Settlement) -> Work[SettleResult]:
+    """Settle one claim with what commits beside it, or nothing of it when a job it brings is refused."""
+    mark = changes.mark()
+    yield Statement("savepoint")
+    try:
+        yield from _write_verdicts(changes, [(job, settlement)])
+        reach("postgres.settle.before_then")
+        yield from insert_any(changes, settlement.then)
+        yield from write_kv(settlement.kv)
+    except UniqueConflict as conflict:
+        yield Statement("back_to_savepoint")
+        changes.back_to(mark)
+        return conflict
+    yield Statement("release_savepoint")
+    return Settled.DONE
+
+
+def _write_verdicts(changes: Changes, settled: Sequence[tuple[Standing, Settlement]]) -> Work[None]:
+    """Write how claims ended, a few statements for all of them."""
+    deliveries: list[Ended] = []
+    endings: list[Ending] = []
+    waiting: list[Waiting] = []
+    released = [job for job, one in settled if isinstance(one.verdict, ToReleased) and not one.verdict.started]
+    taken_back = dict(
+        zip((job.id for job in released), (yield from holds.after_release(changes, released)), strict=True)
+    )
+    for job, (_, _, verdict, keep, _, _) in settled:
+        match verdict:
+            case ToSucceeded(result, codec):
+                endings.append(Ending(job, State.SUCCEEDED, keep, result=result, codec=codec))
+                changes.happened(job.queue, job.kind, SUCCEEDED)
+            case ToDead(failure):
+                deliveries.append(Ended(job, "failed", failure))
+                endings.append(Ending(job, State.DEAD, keep, failure.summary))
+                changes.happened(job.queue, job.kind, DEAD)
+            case ToCancelled(reason):
+                deliveries.append(Ended(job, "cancelled", ends.reason(reason)))
+                endings.append(Ending(job, State.CANCELLED, keep, reason))
+                changes.happened(job.queue, job.kind, CANCELLED)
+            case ToRetry(delay, failure):
+                deliveries.append(Ended(job, "failed", failure))
+                state = State.PENDING if delay == ZERO else State.SCHEDULED
+                kept = holds.after_attempt(job)
+                waiting.append(Waiting(job, state, delay, kept, job.attempt, failure.summary))
+                changes.happened(job.queue, job.kind, RETRIED)
+            case ToSnoozed(delay):
+                deliveries.append(Ended(job, "snoozed"))
+                state = State.PENDING if delay == ZERO else State.SCHEDULED
+                waiting.append(Waiting(job, state, delay, holds.after_attempt(job), job.attempt - 1))
+            case ToReleased():
+                deliveries.append(Ended(job, "released"))
+                kept = taken_back.get(job.id) or holds.after_attempt(job)
+                waiting.append(Waiting(job, State.PENDING, None, kept, job.attempt - 1))
+            case _:
+                assert_never(verdict)
+    yield from ends.write_deliveries(changes, deliveries)
+    yield from ends.wait_again_many(changes, waiting)
+    yield from ends.finish_many(changes, endings)
+    if endings:
+        changes.topics.add(ENDS)

@@ -1,0 +1,116 @@
+"""What one process has open on a database: connections, and whoever works through them."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+
+from windlass.core.clock import Clock, Rng
+from windlass.core.job import Claim
+from windlass.core.store import Borrowed, Joined
+from windlass.core.topics import Hub, Topic
+from windlass.stores.postgres.adder import Adder
+from windlass.stores.postgres.claimer import Claimer
+from windlass.stores.postgres.connections import Connections
+from windlass.stores.postgres.enqueuer import Enqueuer
+from windlass.stores.postgres.faults import translate
+from windlass.stores.postgres.joined import PostgresJoined
+from windlass.stores.postgres.lender import Lender
+from windlass.stores.postgres.listener import Listener
+from windlass.stores.postgres.migrate import prepare
+from windlass.stores.postgres.notifier import Notifier
+from windlass.stores.postgres.options import Options
+from windlass.stores.postgres.runner import Runner
+from windlass.stores.postgres.settler import Settler
+from windlass.stores.postgres.survey import Survey
+
+REQUEST_BYTES = 16
+
+
+class Room:
+    """Everything that one store has open in one process."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        options: Options,
+        clock: Clock,
+        rng: Rng,
+        hub: Hub,
+        *,
+        store_id: str,
+        pooled: bool,
+    ) -> None:
+        """Work through `connections`; `open_room` has looked at the database."""
+        self.pid = os.getpid()
+        self.pooled = pooled
+        self._rng = rng
+        self._clock = clock
+        self._options = options
+        self._hub = hub
+        self.store_id = store_id
+        self.connections = connections
+        self.listener = Listener(options, hub, store_id=store_id, pooled=pooled)
+        self.notifier = Notifier(options, self.connections, self.listener, store_id=store_id)
+        self.runner = Runner(self.connections, hub, self, clock, options)
+        self.adder = Adder(self.runner)
+        self.survey = Survey(self.runner, on=clock.goes_by_itself)
+        self.enqueuer = Enqueuer(self.runner, self.new_request_id)
+        self.claimer = Claimer(self.runner, self._claimed, self.new_request_id)
+        self.settler = Settler(self.runner, self.new_request_id)
+        self.lender = Lender(options, self._ring)
+
+    def new_request_id(self) -> str:
+        """Name a call, so that its repetition is known."""
+        return self._rng.token_bytes(REQUEST_BYTES).hex()
+
+    def join(self, borrowed: Borrowed) -> Joined:
+        """Work inside a caller's own transaction, or in one that we lent."""
+        lent = self.lender.news_of(borrowed.owner)
+        return PostgresJoined(self._options, borrowed, self._clock, self._ring, store_id=self.store_id, lent_news=lent)
+
+    def tell(self, topics: set[Topic]) -> None:
+        """Tell other processes of what was committed here."""
+        self.adder.committed()
+        self.notifier.tell(topics)
+
+    def _claimed(self, claims: Sequence[Claim]) -> None:
+        if claims:
+            self.adder.committed()
+        self.survey.claimed(claims)
+
+    def _ring(self, topics: set[Topic]) -> None:
+        self._hub.ring(topics)
+        self.tell(topics)
+
+    async def close(self) -> None:
+        """Finish what was handed over and let go of every connection."""
+        await self.enqueuer.close()
+        await self.settler.close()
+        await self.survey.close()
+        await self.adder.close()
+        await self.lender.close()
+        await self.listener.close()
+        await self.notifier.close()
+        await self.connections.close()
+
+    def abandon(self) -> None:
+        """Let go of what belongs to the parent, in a forked process."""
+        self.listener.abandon()
+        self.lender.abandon()
+        self.connections.abandon()
+
+
+async def open_room(options: Options, clock: Clock, rng: Rng, hub: Hub) -> Room:
+    """Look at the database, make the schema if it has none and may, and open what is needed."""
+    connections = Connections(options)
+    try:
+        async with connections.session(asyncio.get_running_loop().time() + options.timeout) as session:
+            await prepare(session.connection, options)
+            [(store_id,)] = await session.fetch("store_id")
+            pooled = session.pooled
+    except BaseException as error:
+        await connections.close()
+        if isinstance(error, Exception):
+            raise translate(error, options.where) from error
+        raise
+    return Room(connections, options, clock, rng, hub, store_id=store_id, pooled=pooled)

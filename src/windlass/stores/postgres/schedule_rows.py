@@ -1,0 +1,94 @@
+"""Rows of schedules to records and back."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from windlass.core.ids import JobId
+from windlass.core.schedule import CatchUp, Overlap, Schedule
+from windlass.stores.postgres.rows import headers_of, headers_text, plain_text
+
+
+class ScheduleStanding(NamedTuple):
+    """What a firing needs to know of a schedule; the columns of `schedule_standing.sql`."""
+
+    id: str
+    overlap: Overlap
+    next_run_at: datetime | None
+    last_run_at: datetime | None
+    last_job_id: JobId | None
+    revision: int
+    due: bool
+    """Whether its time has come, and it is not paused."""
+
+
+class ScheduleRow(NamedTuple):
+    """The columns of a schedule that `schedules.sql`, `schedules_of.sql` and `upcoming_schedules.sql` select."""
+
+    id: str
+    rule: str
+    timezone: str
+    queue: str
+    kind: str | None
+    codec: str
+    headers: str | None
+    tenant: str | None
+    priority: int
+    max_attempts: int
+    catch_up: CatchUp
+    overlap: Overlap
+    declared: bool
+    paused: bool
+    next_run_at: datetime | None
+    last_run_at: datetime | None
+    last_job_id: JobId | None
+    revision: int
+    payload: bytes
+
+
+def schedule_values(schedule: Schedule) -> list[object]:
+    """Return what `insert_schedule.sql` and `update_schedule.sql` take, but for the revision."""
+    return [
+        schedule.id,
+        plain_text(schedule.rule),
+        plain_text(schedule.timezone),
+        schedule.queue,
+        schedule.kind,
+        schedule.codec,
+        headers_text(schedule.headers) if schedule.headers else None,
+        schedule.tenant,
+        schedule.priority,
+        schedule.max_attempts,
+        schedule.catch_up,
+        schedule.overlap,
+        schedule.declared,
+        schedule.paused,
+        schedule.next_run_at,
+        schedule.last_run_at,
+        schedule.last_job_id,
+        schedule.payload,
+    ]
+
+
+def schedule_of(row: ScheduleRow) -> Schedule:
+    """Return the schedule of a row."""
+    return Schedule(
+        id=row.id,
+        rule=row.rule,
+        timezone=row.timezone,
+        queue=row.queue,
+        kind=row.kind,
+        payload=row.payload,
+        codec=row.codec,
+        headers=headers_of(row.headers),
+        tenant=row.tenant,
+        priority=row.priority,
+        max_attempts=row.max_attempts,
+        catch_up=row.catch_up,
+        overlap=row.overlap,
+        declared=row.declared,
+        paused=row.paused,
+        next_run_at=row.next_run_at,
+        last_run_at=row.last_run_at,
+        last_job_id=row.last_job_id,
+        revision=row.revision,
+    )

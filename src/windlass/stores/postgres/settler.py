@@ -1,0 +1,87 @@
+"""Settlements of many callers: plain successes go out together, the others each by themselves."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from windlass.core.errors import OutcomeUnknown
+from windlass.core.failpoint import removed
+from windlass.core.ids import JobId
+from windlass.core.store import Settled, Settlement, SettleResult
+from windlass.stores.postgres.enqueuer import doubt_of
+from windlass.stores.postgres.gather import Gather
+from windlass.stores.postgres.moves.ack import ack_many, acked_before, is_plain
+from windlass.stores.postgres.moves.settle import settle_once, settled_before
+from windlass.stores.postgres.runner import Runner
+
+MOST_TOGETHER: Final = 1_000
+"""Settlements in one statement, unless one caller brings more."""
+
+
+class Settler:
+    """Writes how claims ended."""
+
+    def __init__(self, runner: Runner, new_request_id: Callable[[], str]) -> None:
+        """Write through `runner`."""
+        self._runner = runner
+        self._new_request_id = new_request_id
+        self._kept: Gather[Sequence[Settlement], set[JobId]] = Gather(self._ack, most=MOST_TOGETHER, weight=len)
+        self._forgotten: Gather[Sequence[Settlement], set[JobId]] = Gather(self._ack, most=MOST_TOGETHER, weight=len)
+
+    async def close(self) -> None:
+        """Finish what was accepted."""
+        await self._kept.close()
+        await self._forgotten.close()
+
+    async def settle(self, settlements: Sequence[Settlement], request_id: str | None) -> list[SettleResult]:
+        """Settle each; a request that was served before is given its first answers."""
+        if request_id is not None or not _can_be_parted(settlements):
+            return await self._settle_alone(settlements, request_id or self._new_request_id())
+        done: set[JobId] = set()
+        plain = [settlement for settlement in settlements if is_plain(settlement)]
+        kept = [settlement for settlement in plain if settlement.keep]
+        if kept:
+            done |= await self._kept.submit(kept)
+        if len(kept) < len(plain):
+            done |= await self._forgotten.submit([settlement for settlement in plain if not settlement.keep])
+        if len(done) == len(settlements):
+            return [Settled.DONE] * len(settlements)
+        left = [settlement for settlement in settlements if settlement.job_id not in done]
+        answers = iter(await self._settle_alone(left, self._new_request_id()))
+        return [Settled.DONE if one.job_id in done else next(answers) for one in settlements]
+
+    async def _settle_alone(self, settlements: Sequence[Settlement], request_id: str) -> list[SettleResult]:
+        results = await self._runner.run(
+            lambda changes: settle_once(changes, settlements, request_id),
+            again=partial(settled_before, request_id),
+            doubt=settlements[0].job_id if settlements else None,
+        )
+        return results or []
+
+    async def _ack(self, batches: list[Sequence[Settlement]]) -> list[set[JobId] | BaseException]:
+        """Settle the plain successes of some callers, the first that comes with each job."""
+        first: dict[JobId, Settlement] = {}
+        mine: list[list[JobId]] = []
+        for batch in batches:
+            fresh = [settlement for settlement in batch if settlement.job_id not in first]
+            first.update((settlement.job_id, settlement) for settlement in fresh)
+            mine.append([settlement.job_id for settlement in fresh])
+        chosen, request_id = list(first.values()), self._new_request_id()
+        try:
+            done = await self._runner.run(
+                lambda changes: ack_many(changes, chosen, request_id),
+                whole=False,
+                again=lambda: acked_before(chosen, request_id),
+                doubt=chosen[0].job_id,
+            )
+        except OutcomeUnknown as unknown:
+            # each caller is told of a job of its own
+            return [doubt_of(batch[0].job_id, unknown) for batch in batches]
+        return [done.intersection(ids) for ids in mine]
+
+
+def _can_be_parted(settlements: Sequence[Settlement]) -> bool:
+    """Whether plain successes among them may be written before the others: each is of another job, and brings none."""
+    if removed("fence") or any(settlement.then for settlement in settlements):
+        return False
+    return len({settlement.job_id for settlement in settlements}) == len(settlements)

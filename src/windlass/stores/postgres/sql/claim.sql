@@ -1,0 +1,137 @@
+-- The first ready jobs of some queues, strictly in the order of the queues. Nothing is claimed, and the answer says so,
+-- when a job has come due that must be promoted first, or when one of a kind is ahead that the caller does not know.
+with moment as materialized (
+    select coalesce($1::timestamptz, clock_timestamp()) as now
+),
+-- never deletes anything: its lock on the table lets a pause wait for the claims that are under way
+gate as (
+    delete from windlass_gate where false
+),
+line as materialized (
+    select wanted.queue, known.priorities, known.marks, known.due_mark
+    from unnest($3::text[]) with ordinality as wanted (queue, place)
+    -- with a limit, so that it is never a join that reads the rows of all queues
+    left join lateral (
+        select paused, priorities, marks, due_mark from windlass_queue where windlass_queue.queue = wanted.queue limit 1
+    ) as known on true
+    where known.paused is not true
+    order by wanted.place
+),
+-- with $10 they were looked for just now, and somebody else has them locked: they must not keep the others waiting
+flag as materialized (
+    select not $10::boolean and exists (
+        select from line
+        -- not "exists": that could become a join, which does not know of the queue when it looks into the index
+        cross join lateral (
+            select job.seq
+            from windlass_job as job
+            where job.queue = line.queue and job.state = 'scheduled' and job.run_at <= (select now from moment)
+                and job.run_at >= coalesce(line.due_mark, '-infinity')
+            limit 1
+        ) as due
+    ) as due
+),
+-- With kinds, a look at them that locks nothing: whoever knows the others would pass them by while they are locked here,
+-- and be told of them by nobody afterwards.
+seen as materialized (
+    select exists (
+        select from (
+            select ready.kind
+            from line
+            cross join lateral unnest(
+                array_prepend(-1, line.priorities),
+                array_prepend('-infinity'::timestamptz, line.marks),
+                array_append(line.priorities::bigint[], 2147483648)
+            ) as part (priority, mark, below)
+            cross join lateral (
+                select job.kind
+                from windlass_job as job
+                where job.state = 'pending' and job.queue = line.queue
+                    and (job.priority, job.run_at) >= (part.priority, part.mark) and job.priority < part.below
+                order by job.priority, job.run_at, job.seq
+                limit $4::integer
+            ) as ready
+            where $7::text[] is not null
+            limit $4::integer
+        ) as ahead
+        where not (case when ahead.kind is null then $8::boolean else ahead.kind = any($7::text[]) end)
+    ) as strange
+),
+heads as materialized (
+    select ready.seq, ready.kind
+    from flag
+    cross join seen
+    cross join line
+    -- from one mark to the next: before a mark of its priority no job can wait
+    cross join lateral unnest(
+        array_prepend(-1, line.priorities),
+        array_prepend('-infinity'::timestamptz, line.marks),
+        array_append(line.priorities::bigint[], 2147483648)
+    ) as part (priority, mark, below)
+    cross join lateral (
+        select job.seq, job.kind
+        from windlass_job as job
+        where job.state = 'pending' and job.queue = line.queue
+            and (job.priority, job.run_at) >= (part.priority, part.mark) and job.priority < part.below
+        order by job.priority, job.run_at, job.seq
+        limit $4::integer
+        -- skip locked: two servers never wait for each other's rows
+        for update skip locked
+    ) as ready
+    where not flag.due and not seen.strange
+    limit $4::integer
+),
+-- also behind those that others have locked
+stranger as materialized (
+    select seen.strange or exists (
+        select from heads
+        where $7::text[] is not null and not (case when kind is null then $8::boolean else kind = any($7::text[]) end)
+    ) as ahead
+    from seen
+),
+claimed as (
+    update windlass_job
+    set state = 'running',
+        attempt = attempt + 1,
+        delivery = delivery + 1,
+        claimed_at = (select now from moment),
+        lease_expires_at = least((select now from moment) + $5::interval, '9999-12-31 23:59:59.999999+00'),
+        worker = $6::text,
+        progress = null,
+        unique_key = case when hold_until = 'claimed' then null else unique_key end,
+        -- in the update itself: every claimed job gets a token of its own
+        token = gen_random_uuid()
+    -- an array, so that there is no join whose plan could go wrong
+    where seq = any(array(select heads.seq from heads where not (select ahead from stranger)))
+    returning
+        seq, id, queue, kind, payload, codec, headers, tenant, priority, attempt, max_attempts, delivery, created_at,
+        run_at, last_error, cancel_requested, unique_key, parent_id, schedule_id, limit_key, token, hold_until, hold
+),
+freed as (
+    delete from windlass_hold
+    where name = any(array(select hold from claimed where hold_until = 'claimed'))
+        and job_id = any(array(select id from claimed where hold_until = 'claimed'))
+),
+counted as (
+    insert into windlass_delta (minute, queue, kind, pending, running)
+    select date_trunc('minute', (select now from moment)), queue, '', -count(*), count(*)
+    from claimed
+    group by queue
+),
+receipt as (
+    insert into windlass_receipt (request_id, at, reply)
+    select $2::text, (select now from moment), string_agg(seq || ':' || delivery, ',')
+    from claimed
+    -- an empty claim writes nothing, unless it may be the repetition of one that was given jobs
+    having count(*) > 0 or $9::boolean
+)
+select
+    moment.now, flag.due, stranger.ahead, claimed.seq, claimed.id::text, claimed.queue, claimed.kind, claimed.payload,
+    claimed.codec, claimed.headers, claimed.tenant, claimed.priority, claimed.attempt, claimed.max_attempts,
+    claimed.delivery, claimed.created_at, claimed.run_at, claimed.last_error, claimed.cancel_requested,
+    claimed.unique_key, claimed.parent_id::text, claimed.schedule_id, claimed.limit_key, claimed.token::text,
+    claimed.hold_until, claimed.hold
+from moment
+cross join flag
+cross join stranger
+left join claimed on true

@@ -1,0 +1,128 @@
+-- As claim.sql, for what the heads of the queues alone do not tell: the most urgent jobs of all queues together ($10), or
+-- those of some kinds only, with strange ones ahead. The head of each kind is looked at by itself, so that jobs of other kinds
+-- cost nothing, however many there are. Others may take what was chosen here before it is locked: `chosen` counts it.
+with moment as materialized (
+    select coalesce($1::timestamptz, clock_timestamp()) as now
+),
+-- never deletes anything: its lock on the table lets a pause wait for the claims that are under way
+gate as (
+    delete from windlass_gate where false
+),
+line as materialized (
+    select wanted.queue, wanted.place, known.due_mark
+    from unnest($3::text[]) with ordinality as wanted (queue, place)
+    -- with a limit, so that it is never a join that reads the rows of all queues
+    left join lateral (
+        select paused, due_mark from windlass_queue where windlass_queue.queue = wanted.queue limit 1
+    ) as known on true
+    where known.paused is not true
+    order by wanted.place
+),
+-- with $11 they were looked for just now, and somebody else has them locked: they must not keep the others waiting
+flag as materialized (
+    select not $11::boolean and exists (
+        select from line
+        -- not "exists": that could become a join, which does not know of the queue when it looks into the index
+        cross join lateral (
+            select job.seq
+            from windlass_job as job
+            where job.queue = line.queue and job.state = 'scheduled' and job.run_at <= (select now from moment)
+                and job.run_at >= coalesce(line.due_mark, '-infinity')
+            limit 1
+        ) as due
+    ) as due
+),
+of_any_kind as (
+    select line.place, job.*
+    from line
+    cross join lateral (
+        select job.priority, job.run_at, job.seq
+        from windlass_job as job
+        where job.state = 'pending' and job.queue = line.queue
+        order by job.priority, job.run_at, job.seq
+        limit $4::integer
+    ) as job
+    where $7::text[] is null
+),
+of_kind as (
+    select line.place, job.*
+    from line
+    cross join unnest($7::text[]) as wanted (kind)
+    cross join lateral (
+        select job.priority, job.run_at, job.seq
+        from windlass_job as job
+        where job.state = 'pending' and job.queue = line.queue and job.kind = wanted.kind and job.kind is not null
+        order by job.priority, job.run_at, job.seq
+        limit $4::integer
+    ) as job
+),
+-- raw jobs have no index of their own, which all of them would pay for: strange kinds ahead of them are stepped over
+raw as (
+    select line.place, job.*
+    from line
+    cross join lateral (
+        select job.priority, job.run_at, job.seq
+        from windlass_job as job
+        where job.state = 'pending' and job.queue = line.queue and job.kind is null
+        order by job.priority, job.run_at, job.seq
+        limit $4::integer
+    ) as job
+    where $7::text[] is not null and $8::boolean
+),
+chosen as materialized (
+    select heads.seq
+    from (select * from of_any_kind union all select * from of_kind union all select * from raw) as heads
+    where not (select due from flag)
+    order by case when $10::boolean then 0 else heads.place end, heads.priority, heads.run_at, heads.seq
+    limit $4::integer
+),
+ready as materialized (
+    select job.seq
+    from windlass_job as job
+    -- the state is written so that nobody looks through all pending jobs for it
+    where job.seq = any(array(select chosen.seq from chosen)) and job.state || '' = 'pending'
+    for update skip locked
+),
+claimed as (
+    update windlass_job
+    set state = 'running',
+        attempt = attempt + 1,
+        delivery = delivery + 1,
+        claimed_at = (select now from moment),
+        lease_expires_at = least((select now from moment) + $5::interval, '9999-12-31 23:59:59.999999+00'),
+        worker = $6::text,
+        progress = null,
+        unique_key = case when hold_until = 'claimed' then null else unique_key end,
+        token = gen_random_uuid()
+    where seq = any(array(select ready.seq from ready))
+    returning
+        seq, id, queue, kind, payload, codec, headers, tenant, priority, attempt, max_attempts, delivery, created_at,
+        run_at, last_error, cancel_requested, unique_key, parent_id, schedule_id, limit_key, token, hold_until, hold
+),
+freed as (
+    delete from windlass_hold
+    where name = any(array(select hold from claimed where hold_until = 'claimed'))
+        and job_id = any(array(select id from claimed where hold_until = 'claimed'))
+),
+counted as (
+    insert into windlass_delta (minute, queue, kind, pending, running)
+    select date_trunc('minute', (select now from moment)), queue, '', -count(*), count(*)
+    from claimed
+    group by queue
+),
+receipt as (
+    insert into windlass_receipt (request_id, at, reply)
+    select $2::text, (select now from moment), string_agg(seq || ':' || delivery, ',')
+    from claimed
+    -- an empty claim writes nothing, unless it may be the repetition of one that was given jobs
+    having count(*) > 0 or $9::boolean
+)
+select
+    moment.now, flag.due, (select count(*) from chosen), claimed.seq, claimed.id::text, claimed.queue, claimed.kind, claimed.payload,
+    claimed.codec, claimed.headers, claimed.tenant, claimed.priority, claimed.attempt, claimed.max_attempts,
+    claimed.delivery, claimed.created_at, claimed.run_at, claimed.last_error, claimed.cancel_requested,
+    claimed.unique_key, claimed.parent_id::text, claimed.schedule_id, claimed.limit_key, claimed.token::text,
+    claimed.hold_until, claimed.hold
+from moment
+cross join flag
+left join claimed on true

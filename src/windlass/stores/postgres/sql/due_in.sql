@@ -1,0 +1,12 @@
+-- before its mark no scheduled job of a queue waits
+select min(due.run_at) - coalesce($1::timestamptz, clock_timestamp())
+from unnest($2::text[]) as wanted (queue)
+left join windlass_queue as known on known.queue = wanted.queue
+cross join lateral (
+    select job.run_at
+    from windlass_job as job
+    where job.state = 'scheduled' and job.queue = wanted.queue and job.run_at >= coalesce(known.due_mark, '-infinity')
+    order by job.run_at
+    limit 1
+) as due
+where known.paused is not true

@@ -1,0 +1,35 @@
+-- Jobs that run at once, have none of the rarer things, and differ by id and payload alone, as most batches do: each value
+-- that is not sent for every job is a tenth of an enqueue. An id that is here already is left as it is.
+with moment as materialized (
+    select coalesce($1::timestamptz, clock_timestamp()) as now
+),
+added as (
+    insert into windlass_job (id, queue, kind, payload, codec, priority, state, max_attempts, created_at, run_at)
+    select
+        job.id, $5::text, $6::text, job.payload, $7::text, $8::integer, 'pending', $9::integer, moment.now, moment.now
+    from moment, unnest($3::uuid[], $4::bytea[]) with ordinality as job (id, payload, place)
+    -- the sequence numbers rise with the order of the batch
+    order by job.place
+    on conflict (id) do nothing
+    returning id
+),
+total as materialized (
+    select count(*) as jobs from added
+),
+counted as (
+    insert into windlass_delta (minute, queue, kind, pending, enqueued_total)
+    select date_trunc('minute', moment.now), $5::text, coalesce($6::text, ''), total.jobs, total.jobs
+    from moment, total
+    where total.jobs > 0
+),
+-- the names are kept only where they tell something
+new as materialized (
+    select case when total.jobs < cardinality($3::uuid[]) then array(select added.id::text from added) end as ids
+    from total
+),
+receipt as (
+    insert into windlass_receipt (request_id, at, reply)
+    select $2::text, moment.now, array_to_string(new.ids, ',')
+    from moment, new
+)
+select new.ids from new

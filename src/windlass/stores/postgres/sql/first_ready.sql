@@ -1,0 +1,6 @@
+-- the first job of a priority that waits at or after a time; one that is just being claimed still counts
+select run_at
+from windlass_job
+where state = 'pending' and queue = $1::text and priority = $2::integer and run_at >= $3::timestamptz
+order by run_at, seq
+limit 1

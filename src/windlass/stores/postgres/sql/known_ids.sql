@@ -1,0 +1,1 @@
+select id::text from windlass_job where id = any($1::uuid[])

@@ -1,0 +1,1 @@
+delete from windlass_server where id = $1::text

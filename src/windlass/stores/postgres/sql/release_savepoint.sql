@@ -1,0 +1,1 @@
+release savepoint windlass_mark

@@ -1,0 +1,1 @@
+update windlass_hold set digest = $2::bytea where name = $1::text

@@ -1,0 +1,16 @@
+-- the token stays: a settlement that is repeated with it had settled this job, also in its former life
+with moment as materialized (
+    select coalesce($1::timestamptz, clock_timestamp()) as now
+)
+update windlass_job
+set state = 'pending',
+    run_at = (select now from moment),
+    attempt = 0,
+    last_error = null,
+    finished_at = null,
+    claimed_at = null,
+    worker = null,
+    result = null,
+    result_codec = null,
+    cancel_requested = false
+where seq = any($2::bigint[])

@@ -1,0 +1,1 @@
+select set_config('windlass.schema_to_make', $1::text, true)

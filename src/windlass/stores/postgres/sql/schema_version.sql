@@ -1,0 +1,1 @@
+select name, value from windlass_meta where name in ('schema', 'making')

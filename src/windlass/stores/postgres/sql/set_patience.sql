@@ -1,0 +1,8 @@
+-- a caller's transaction that has no limit of its own gets one, for as long as a key may have to be waited for
+with before as materialized (
+    select current_setting('lock_timeout') as value
+)
+select
+    before.value,
+    set_config('lock_timeout', case when before.value = '0' then $1::text else before.value end, true)
+from before

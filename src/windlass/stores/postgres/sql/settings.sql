@@ -1,0 +1,11 @@
+-- the last parameter: for this transaction alone. Behind a pooler the next one may run on another connection.
+select
+    set_config('search_path', coalesce($1::text, current_setting('search_path')), $5::boolean),
+    set_config('statement_timeout', $2::text, $5::boolean),
+    set_config('lock_timeout', $3::text, $5::boolean),
+    set_config('idle_in_transaction_session_timeout', $4::text, $5::boolean),
+    set_config('enable_seqscan', 'off', $5::boolean),
+    set_config('enable_bitmapscan', 'off', $5::boolean),
+    set_config('jit', 'off', $5::boolean),
+    set_config('max_parallel_workers_per_gather', '0', $5::boolean),
+    set_config('timezone', 'UTC', $5::boolean)

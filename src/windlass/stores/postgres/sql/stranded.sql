@@ -1,0 +1,16 @@
+with moment as materialized (
+    select coalesce($1::timestamptz, clock_timestamp()) as now
+),
+since as materialized (
+    select (select value from windlass_meta where name = 'lease_mark')::timestamptz as mark
+)
+select count(*)
+from (
+    select 1
+    from windlass_job
+    where state = 'running'
+        and lease_expires_at <= (select now from moment)
+        and lease_expires_at >= coalesce((select mark from since), '-infinity')
+        and not exists (select from windlass_server where seen_at > (select now from moment) - $2::interval)
+    limit 1000
+) as expired

@@ -1,0 +1,13 @@
+with moment as materialized (
+    select coalesce($1::timestamptz, clock_timestamp()) as now
+)
+delete from windlass_receipt
+where request_id = any(array(
+    select request_id
+    from windlass_receipt
+    where at <= (select now from moment) - $2::interval
+    order by at
+    limit $3::integer
+    for update skip locked
+))
+returning 1

@@ -1,0 +1,13 @@
+with moment as materialized (
+    select coalesce($1::timestamptz, clock_timestamp()) as now
+)
+delete from windlass_server
+where id = any(array(
+    select id
+    from windlass_server
+    where seen_at <= (select now from moment) - $2::interval
+    order by seen_at
+    limit $3::integer
+    for update skip locked
+))
+returning 1
