@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -5,7 +7,7 @@ import pytest
 
 import windlass
 from windlass import InvalidName, InvalidURL, InvalidValue, MissingExtra, QueueSettings, SchemaMissing
-from windlass.connect import open_store, without_creating
+from windlass.connect import migrator, open_store, without_creating
 
 WRONG_URLS = [
     ("", "no scheme"),
@@ -26,6 +28,7 @@ WRONG_URLS = [
     ("memory://name/path", "no path"),
     ("memory://?create=no", "takes none"),
     ("postgres://[half/db", "postgres"),
+    ("postgress://host/db", "did you mean 'postgres'"),
 ]
 
 
@@ -53,8 +56,7 @@ def test_a_url_that_is_no_string_is_refused() -> None:
 @pytest.mark.parametrize(
     "url, extra",
     [
-        ("postgres://user:secret@host/db", "postgres"),
-        ("redis://host", "redis"),
+        ("redis://user:secret@host", "redis"),
         ("redis+sentinel://h1,h2/master/0", "redis"),
         ("slatedb+s3://bucket/prefix", "slatedb"),
         ("https://host", "web"),
@@ -67,6 +69,25 @@ def test_a_store_that_is_not_installed_names_its_extra(url: str, extra: str) -> 
     assert missing.value.extra == extra
     assert f"windlass[{extra}]" in str(missing.value)
     assert "secret" not in str(missing.value)
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql"])
+@pytest.mark.parametrize("take", ["connect", "migrator"])
+def test_a_driver_that_is_not_installed_names_its_extra(scheme: str, take: str) -> None:
+    program = f"""
+import sys
+sys.modules["asyncpg"] = None
+import windlass
+from windlass.connect import {take}
+try:
+    {take}("{scheme}://user:secret@host/db")
+except windlass.MissingExtra as error:
+    print(error)
+"""
+
+    said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+
+    assert said == f"{scheme}:// needs the extra 'postgres': pip install 'windlass[postgres]'\n"
 
 
 def test_connecting_to_a_file_does_not_make_it(tmp_path: Path) -> None:
@@ -156,6 +177,7 @@ async def test_a_store_of_ones_own_is_taken_in_place_of_a_url() -> None:
         ("sqlite:///jobs.db", "sqlite:///jobs.db?create=no"),
         ("sqlite:///jobs.db?synchronous=normal", "sqlite:///jobs.db?synchronous=normal&create=no"),
         ("sqlite:///jobs.db?create=yes", "sqlite:///jobs.db?create=yes"),
+        ("sqlite:///jobs.db?", "sqlite:///jobs.db?create=no"),
         ("memory://name", "memory://name"),
     ],
 )
@@ -168,3 +190,27 @@ async def test_whoever_only_looks_makes_no_store(
     if only_there.endswith("create=no"):
         with pytest.raises(SchemaMissing):
             await windlass.connect(only_there).open()
+
+
+@pytest.mark.parametrize(
+    "url, only_there",
+    [
+        ("postgres://db/shop", "postgres://db/shop?create=no"),
+        ("postgresql:///shop?host=/run/x", "postgresql:///shop?host=/run/x&create=no"),
+        ("postgres://db/shop?create=yes", "postgres://db/shop?create=yes"),
+    ],
+)
+def test_whoever_only_looks_makes_no_schema(url: str, only_there: str) -> None:
+    assert without_creating(url) == only_there
+
+
+@pytest.mark.parametrize("url, scheme", [("redis://host", "redis"), ("slatedb+s3://bucket/prefix", "slatedb+s3")])
+def test_there_is_no_migrator_without_a_store(url: str, scheme: str) -> None:
+    with pytest.raises(MissingExtra) as missing:
+        migrator(url)
+
+    assert missing.value.scheme == scheme
+
+
+def test_a_store_in_memory_has_no_migrator() -> None:
+    assert migrator("memory://name") is None

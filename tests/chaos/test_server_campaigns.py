@@ -11,7 +11,7 @@ def assert_holds(report: Report) -> None:
 
 
 def test_every_job_comes_to_its_end_once_when_servers_are_killed(tmp_path: Path) -> None:
-    assert_holds(server_kills.prove(tmp_path, server_kills.Plan(jobs=300, kills=3)))
+    assert_holds(server_kills.prove(tmp_path, server_kills.Plan(jobs=1_000, kills=3)))
 
 
 def test_a_job_that_kills_its_server_is_the_only_one_dead(tmp_path: Path) -> None:

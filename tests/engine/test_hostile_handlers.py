@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +13,7 @@ import pytest
 
 import windlass
 from proofs.children import eventually
+from tests.each_store import STORES, new_url
 from tests.engine import hostile
 from windlass.app.handle import Handle
 from windlass.client.results import Completed
@@ -29,12 +29,12 @@ ON_TIME = 2.0
 """Seconds within which a neighbour is done, on a machine that does other things too."""
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def app(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[windlass.App]:
-    url = "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/jobs.db"
-    before = {thread.name for thread in threading.enumerate()}
-    yield windlass.App(url, lease=0.3, retry=NoRetry())
-    assert eventually(lambda: {thread.name for thread in threading.enumerate()} <= before | {"asyncio_0"}, 5)
+@pytest.fixture(params=STORES)
+def app(request: pytest.FixtureRequest) -> Iterator[windlass.App]:
+    with new_url(request.param) as url:
+        before = {thread.name for thread in threading.enumerate()}
+        yield windlass.App(url, lease=0.3, retry=NoRetry())
+        assert eventually(lambda: {thread.name for thread in threading.enumerate()} <= before | {"asyncio_0"}, 5)
 
 
 async def ended(handle: Handle[Any], seconds: float = 20) -> Job:

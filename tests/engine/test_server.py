@@ -1,6 +1,6 @@
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,15 +8,17 @@ import pytest
 
 import windlass
 from proofs.children import eventually
+from tests.each_store import STORES, new_url
 from windlass.core.states import State
 from windlass.core.store import ClaimRequest
 from windlass.testing.conformance.failing import cancelled_at
 from windlass.testing.conformance.served import stands
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path}/jobs.db"
+@pytest.fixture(params=STORES)
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    with new_url(request.param) as url:
+        yield url
 
 
 def ours() -> set[str]:

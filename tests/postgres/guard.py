@@ -1,0 +1,92 @@
+"""A program that runs another one, and ends it when the process that needs it is gone, however that ended.
+
+    python guard.py PID FOLDER USER COMMAND...
+
+It runs COMMAND in FOLDER as USER ("-": as whoever runs it). When the process PID has ended, or on SIGTERM, it ends
+the command and removes FOLDER. When the command ends by itself, so does the guard, with the same code, and the folder
+stays.
+"""
+
+import os
+import pwd
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from types import FrameType
+from typing import NoReturn
+
+PATIENCE = 5.0
+
+
+class Stopped(BaseException):
+    """Somebody asks the guard to stop."""
+
+
+def main(pid: int, folder: str, user: str, command: list[str]) -> int:
+    signal.signal(signal.SIGTERM, _stop)
+    # Ctrl-C is meant for the tests, and the guard sees to it that they end first
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    process: subprocess.Popen[bytes] | None = None
+    with suppress(Stopped):
+        process = _start(folder, user, command)
+        _wait_for_either(pid, process)
+        if process.poll() is not None:
+            return process.returncode
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if process is not None:
+        _end(process)
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise Stopped
+
+
+def _start(folder: str, user: str, command: list[str]) -> "subprocess.Popen[bytes]":
+    if user == "-":
+        return subprocess.Popen(command, cwd=folder, start_new_session=True)
+    group = pwd.getpwnam(user).pw_gid
+    return subprocess.Popen(command, cwd=folder, start_new_session=True, user=user, group=group, extra_groups=[])
+
+
+def _wait_for_either(pid: int, process: "subprocess.Popen[bytes]") -> None:
+    if not hasattr(os, "pidfd_open"):
+        _look_again_and_again(pid, process)
+        return
+    try:
+        # also tells of a process that has ended and that nobody has asked for its code
+        needed = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    poll = select.poll()
+    poll.register(needed, select.POLLIN)
+    poll.register(os.pidfd_open(process.pid), select.POLLIN)
+    poll.poll()
+
+
+def _look_again_and_again(pid: int, process: "subprocess.Popen[bytes]") -> None:
+    while process.poll() is None:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.2)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    # Postgres throws its memory away and ends at once, PgBouncer does the same
+    process.send_signal(signal.SIGQUIT)
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:]))

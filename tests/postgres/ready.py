@@ -1,0 +1,64 @@
+"""Schemas that hold the tables of a store, for many tests one after another.
+
+Making the tables and dropping them takes longer than most tests: here they are made once and emptied after each.
+"""
+
+import asyncio
+import atexit
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Final
+
+from psycopg import sql
+
+from tests.postgres.cluster import GIVEN, Cluster, cluster, schema_of
+from windlass.connect import open_store
+
+_free: Final[list[tuple[str, sql.Composed]]] = []
+
+
+@contextmanager
+def ready_schema() -> Generator[str]:
+    """Give the URL of a store that has just been made."""
+    url, emptying = _free.pop() if _free else _made()
+    yield url
+    # one of a test that failed is not used again, nor dropped: somebody may still hold it
+    cluster().run(emptying)
+    _free.append((url, emptying))
+
+
+def _made() -> tuple[str, sql.Composed]:
+    here = cluster()
+    url = here.new_schema()
+    if GIVEN:
+        # a server that does not end with the run is left as it was found
+        atexit.register(here.drop_schema, url)
+    with ThreadPoolExecutor(1) as aside:
+        # a loop of its own: whoever asks may be inside of one
+        aside.submit(asyncio.run, _open_and_close(url)).result()
+    return url, emptying(here, schema_of(url))
+
+
+async def _open_and_close(url: str) -> None:
+    store = open_store(url)
+    await store.open()
+    await store.close()
+
+
+def emptying(here: Cluster, schema: str) -> sql.Composed:
+    """Return what brings every table and sequence of `schema` back to what it holds now."""
+    tables = [name for (name,) in here.run("select tablename from pg_tables where schemaname = %s", [schema])]
+    steps = [sql.SQL("delete from {}").format(sql.Identifier(schema, name)) for name in tables]
+    for name in tables:
+        table, copy = sql.Identifier(schema, name), sql.Identifier(schema, f"kept_{name}")
+        if here.run(sql.SQL("select 1 from {} limit 1").format(table)):
+            here.run(sql.SQL("create table {} as table {}").format(copy, table))
+            steps.append(sql.SQL("insert into {} overriding system value table {}").format(table, copy))
+    sequences = here.run(
+        "select format('%%I.%%I', schemaname, sequencename), coalesce(last_value, start_value), last_value is not null"
+        " from pg_sequences where schemaname = %s",
+        [schema],
+    )
+    steps += [sql.SQL("select setval({}, {}, {})").format(*map(sql.Literal, sequence)) for sequence in sequences]
+    return sql.SQL(";\n").join(steps)

@@ -1,0 +1,173 @@
+"""A network that says nothing any more: every call ends by its deadline, and all is well when it is back (F15)."""
+
+import asyncio
+import inspect
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pytest
+
+import windlass
+from tests.postgres.proxy import Proxy
+from tests.postgres.ready import ready_schema
+from windlass import Client, JobFilter, NewJob, OutcomeUnknown, StoreUnavailable
+from windlass.core.ids import JobId
+from windlass.core.job import Note, Token
+from windlass.core.retention import Retention
+from windlass.core.schedule import Firing, Schedule
+from windlass.core.store import ClaimRequest, KvWrite, RescueRequest, ServerRecord, Settlement, Store
+from windlass.core.verdict import ToSucceeded
+
+DEADLINE: Final = 1.0
+SPARE: Final = 4.0
+"""Seconds for a machine that has much else to do."""
+MINUTE: Final = timedelta(minutes=1)
+NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
+ID: Final = JobId("01900000-0000-7000-8000-000000000000")
+TOKEN: Final = Token("00000000-0000-4000-8000-000000000000")
+SERVER: Final = ServerRecord("name#1", "name", "host", 1, "1.0", NOW, NOW)
+SCHEDULE: Final = Schedule(id="s", rule="every 60s", queue="q", codec="json", priority=1, max_attempts=1)
+
+CALLS: Final[dict[str, Callable[[Store], Awaitable[Any]]]] = {
+    "claim": lambda store: store.claim(ClaimRequest(["q"], 1, MINUTE)),
+    "due_in": lambda store: store.due_in(["q"]),
+    "settle": lambda store: store.settle([Settlement(ID, TOKEN, ToSucceeded())]),
+    "renew": lambda store: store.renew([(ID, TOKEN)], MINUTE),
+    "note": lambda store: store.note([Note(ID, TOKEN, lines=[("info", "x")])]),
+    "cancel": lambda store: store.cancel([ID], Retention()),
+    "retry": lambda store: store.retry([ID]),
+    "delete": lambda store: store.delete([ID]),
+    "reschedule": lambda store: store.reschedule([ID], None),
+    "set_paused": lambda store: store.set_paused("other", paused=True),
+    "rescue": lambda store: store.rescue(RescueRequest(), Retention()),
+    "promote": lambda store: store.promote(limit=10),
+    "prune": lambda store: store.prune(Retention(), limit=10),
+    "write_schedule": lambda store: store.write_schedule(SCHEDULE, expected=None),
+    "remove_schedule": lambda store: store.remove_schedule("other"),
+    "due_schedules": lambda store: store.due_schedules([], limit=10),
+    "fire": lambda store: store.fire(Firing("other", 1, [])),
+    "kv_get": lambda store: store.kv_get([b"k"]),
+    "kv_write": lambda store: store.kv_write(KvWrite(b"k", b"v")),
+    "kv_scan": lambda store: store.kv_scan(b"k", after=None, limit=10),
+    "lock": lambda store: store.lock("name", "holder", MINUTE),
+    "unlock": lambda store: store.unlock("name", "holder"),
+    "beat": lambda store: store.beat(SERVER),
+    "leave": lambda store: store.leave("name#1"),
+    "write_audit": lambda store: store.write_audit([]),
+    "get": lambda store: store.get([ID]),
+    "glance": lambda store: store.glance([ID]),
+    "jobs": lambda store: store.jobs(JobFilter(), after=None, limit=10),
+    "stats": lambda store: store.stats(),
+    "paused": lambda store: store.paused(["q"]),
+    "kinds": lambda store: store.kinds("q"),
+    "minutes": lambda store: store.minutes(since=NOW, until=NOW + MINUTE),
+    "servers": lambda store: store.servers(),
+    "schedules": lambda store: store.schedules(),
+    "audit": lambda store: store.audit(limit=10),
+    "stranded": lambda store: store.stranded(dead_after=MINUTE),
+    "check": lambda store: store.check(),
+}
+NOT_OF_THE_DATABASE: Final = {"open", "close", "sibling", "listen", "join", "ended_servers", "features"}
+ELSEWHERE: Final = {"enqueue", "transaction"}
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with ready_schema() as url:
+        yield url
+
+
+@pytest.fixture
+async def proxy(url: str) -> AsyncIterator[Proxy]:
+    async with Proxy(url) as proxy:
+        yield proxy
+        proxy.release()
+
+
+@pytest.fixture
+async def client(proxy: Proxy) -> AsyncIterator[Client]:
+    async with windlass.connect(f"{proxy.url}&timeout={DEADLINE}&connections=50&notify=off") as client:
+        yield client
+        proxy.release()
+
+
+def test_every_call_of_a_store_is_tried() -> None:
+    names = {name for name, _ in inspect.getmembers(Store) if not name.startswith("_")}
+
+    assert names == CALLS.keys() | NOT_OF_THE_DATABASE | ELSEWHERE
+
+
+async def test_every_call_ends_by_its_deadline_when_nothing_is_answered(client: Client, proxy: Proxy) -> None:
+    # a connection for each, so that each is left alone in the middle of what it does
+    await asyncio.gather(*(call(client.store) for call in CALLS.values()))
+    proxy.hold()
+
+    async def call_in_vain(name: str, call: Callable[[Store], Awaitable[Any]]) -> tuple[str, BaseException, float]:
+        began = time.monotonic()
+        with pytest.raises((StoreUnavailable, OutcomeUnknown)) as raised:
+            await call(client.store)
+        return name, raised.value, time.monotonic() - began
+
+    ends = await asyncio.gather(*(call_in_vain(name, call) for name, call in CALLS.items() if name != "write_audit"))
+
+    assert [(name, seconds) for name, _, seconds in ends if seconds > DEADLINE + SPARE] == []
+    assert [name for name, error, _ in ends if isinstance(error, StoreUnavailable) and not error.retryable] == []
+    proxy.release()
+    assert (await client.enqueue("q", b"")).created
+
+
+async def test_an_enqueue_whose_answer_never_came_is_unknown_under_its_own_id(client: Client, proxy: Proxy) -> None:
+    await client.enqueue("q", b"")
+    proxy.hold(["answers"])
+    ids = [f"01900000-0000-7000-8000-00000000000{number}" for number in range(5)]
+
+    ends = await asyncio.gather(*(client.enqueue("q", b"", id=each) for each in ids), return_exceptions=True)
+
+    assert [end.job_id for end in ends if isinstance(end, OutcomeUnknown)] == ids
+    proxy.release()
+    again = await asyncio.gather(*(client.enqueue("q", b"", id=each) for each in ids))
+    assert [done.id for done in again] == ids
+    assert (await client.stats("q")).pending == 6
+
+
+async def test_an_ack_whose_answer_never_came_is_unknown_under_its_own_id(client: Client, proxy: Proxy) -> None:
+    await client.enqueue_many([NewJob("q") for _ in range(5)])
+    claims = await client.claim_many("q", limit=5, lease=600)
+    proxy.hold(["answers"])
+
+    ends = await asyncio.gather(*(client.ack(claim) for claim in claims), return_exceptions=True)
+
+    assert [end.job_id for end in ends if isinstance(end, OutcomeUnknown)] == [claim.job.id for claim in claims]
+    proxy.release()
+    await asyncio.gather(*(client.ack(claim) for claim in claims))
+    assert (await client.stats("q")).totals.succeeded == 5
+
+
+async def test_a_batch_whose_answer_never_came_can_be_asked_for_again(client: Client, proxy: Proxy) -> None:
+    await client.enqueue("q", b"")
+    ids = [f"01900000-0000-7000-8000-00000000000{number}" for number in range(3)]
+    jobs = [NewJob("q", id=each) for each in ids]
+    proxy.hold(["answers"])
+    with pytest.raises(OutcomeUnknown):
+        await client.enqueue_many(jobs)
+    proxy.release()
+
+    again = await client.enqueue_many(jobs)
+
+    assert [done.id for done in again] == ids
+    assert (await client.stats("q")).pending == 4
+
+
+async def test_a_transaction_that_is_left_alone_ends_by_its_deadline(client: Client, proxy: Proxy) -> None:
+    async with client.store.transaction() as connection:
+        await connection.execute("select 1")
+    proxy.hold()
+
+    began = time.monotonic()
+    with pytest.raises(StoreUnavailable):
+        async with client.store.transaction():
+            pass
+
+    assert time.monotonic() - began < DEADLINE + SPARE

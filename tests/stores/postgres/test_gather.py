@@ -1,0 +1,178 @@
+"""Many callers, few batches, and nobody waits for a timer."""
+
+import asyncio
+
+import pytest
+
+from windlass import ClientClosed
+from windlass.stores.postgres.gather import Gather
+
+
+class Carrier:
+    """Answers each number with its double, and holds batches back until told."""
+
+    def __init__(self, *, held: bool = False) -> None:
+        self.batches: list[list[int]] = []
+        self.open = asyncio.Event()
+        self.left = asyncio.Event()
+        self.fault: Exception | None = None
+        if not held:
+            self.open.set()
+
+    async def __call__(self, numbers: list[int]) -> list[int | BaseException]:
+        self.batches.append(numbers)
+        self.left.set()
+        await self.open.wait()
+        if self.fault is not None:
+            raise self.fault
+        return [ValueError(number) if number < 0 else number * 2 for number in numbers]
+
+
+async def test_a_single_call_leaves_at_once() -> None:
+    carrier = Carrier()
+
+    answer = await Gather(carrier).submit(1)
+
+    assert (answer, carrier.batches) == (2, [[1]])
+
+
+async def test_a_caller_who_asks_again_at_once_is_answered_again() -> None:
+    carrier = Carrier()
+    gather = Gather(carrier)
+
+    async with asyncio.timeout(10):
+        answers = [await gather.submit(number) for number in range(3)]
+
+    assert (answers, carrier.batches) == ([0, 2, 4], [[0], [1], [2]])
+
+
+async def test_calls_of_one_turn_of_the_loop_leave_together() -> None:
+    carrier = Carrier()
+    gather = Gather(carrier)
+
+    answers = await asyncio.gather(*(gather.submit(number) for number in range(5)))
+
+    assert (answers, carrier.batches) == ([0, 2, 4, 6, 8], [[0, 1, 2, 3, 4]])
+
+
+async def test_what_gathers_while_one_batch_is_on_its_way_leaves_together() -> None:
+    carrier = Carrier(held=True)
+    gather = Gather(carrier)
+    first = gather.submit(1)
+    await carrier.left.wait()
+    rest = [gather.submit(number) for number in (2, 3, 4)]
+
+    carrier.open.set()
+
+    assert await asyncio.gather(first, *rest) == [2, 4, 6, 8]
+    assert carrier.batches == [[1], [2, 3, 4]]
+
+
+async def test_a_batch_weighs_no_more_than_allowed_unless_it_is_one_call() -> None:
+    carrier = Carrier()
+    gather = Gather(carrier, most=5, weight=lambda number: number)
+
+    await asyncio.gather(*(gather.submit(number) for number in (2, 3, 1, 9, 4)))
+
+    assert carrier.batches == [[2, 3], [1], [9], [4]]
+
+
+async def test_no_more_batches_than_the_width_are_on_their_way() -> None:
+    carrier = Carrier(held=True)
+    gather = Gather(carrier, width=2)
+    answers: list[asyncio.Future[int]] = []
+    for number in (1, 2, 3):
+        carrier.left.clear()
+        answers.append(gather.submit(number))
+        if number < 3:
+            await carrier.left.wait()
+
+    on_their_way = len(carrier.batches)
+    carrier.open.set()
+
+    assert (on_their_way, await asyncio.gather(*answers)) == (2, [2, 4, 6])
+
+
+async def test_an_error_for_one_call_is_only_its_own() -> None:
+    gather = Gather(Carrier())
+
+    good, bad = await asyncio.gather(gather.submit(1), gather.submit(-1), return_exceptions=True)
+
+    assert good == 2
+    assert isinstance(bad, ValueError)
+
+
+async def test_an_error_of_the_batch_goes_to_all_its_callers_and_the_next_is_served() -> None:
+    carrier = Carrier()
+    gather = Gather(carrier)
+    carrier.fault = OSError("lost")
+
+    failed = await asyncio.gather(gather.submit(1), gather.submit(2), return_exceptions=True)
+    carrier.fault = None
+
+    assert [type(error) for error in failed] == [OSError, OSError]
+    assert await gather.submit(3) == 6
+
+
+async def test_a_wrong_number_of_answers_is_an_error_for_all() -> None:
+    async def forgetful(_: list[int]) -> list[int | BaseException]:
+        return []
+
+    with pytest.raises(RuntimeError, match="1 calls were given 0 answers"):
+        await Gather(forgetful).submit(1)
+
+
+async def test_a_caller_who_leaves_takes_nobody_along_and_undoes_nothing() -> None:
+    carrier = Carrier(held=True)
+    gather = Gather(carrier)
+    gone, stays = gather.submit(1), gather.submit(2)
+    await carrier.left.wait()
+
+    gone.cancel()
+    carrier.open.set()
+
+    assert await stays == 4
+    assert carrier.batches == [[1, 2]]
+
+
+async def test_a_call_that_was_taken_back_before_it_left_is_left_out() -> None:
+    carrier = Carrier(held=True)
+    gather = Gather(carrier)
+    first = gather.submit(1)
+    await carrier.left.wait()
+    gone, stays = gather.submit(2), gather.submit(3)
+
+    gone.cancel()
+    carrier.open.set()
+
+    assert [await first, await stays] == [2, 6]
+    assert carrier.batches == [[1], [3]]
+
+
+async def test_a_batch_whose_callers_have_all_gone_does_not_hold_up_the_next() -> None:
+    carrier = Carrier()
+    gather = Gather(carrier, most=1)
+    gone, stays = gather.submit(1), gather.submit(2)
+
+    gone.cancel()
+
+    assert await stays == 4
+    assert carrier.batches == [[2]]
+
+
+async def test_close_finishes_what_was_accepted_and_takes_nothing_more() -> None:
+    carrier = Carrier(held=True)
+    gather = Gather(carrier)
+    first = gather.submit(1)
+    await carrier.left.wait()
+    second = gather.submit(2)
+
+    closing = asyncio.create_task(gather.close())
+    await asyncio.sleep(0)
+    late = gather.submit(3)
+    carrier.open.set()
+    await closing
+
+    assert (first.result(), second.result()) == (2, 4)
+    with pytest.raises(ClientClosed):
+        await late
