@@ -18,7 +18,7 @@ from proofs.children import eventually
 from proofs.commands import Command
 from proofs.ledger import Entry, Tail, read
 from proofs.report import Report
-from proofs.serving import Place, begun_and_not_ended, check_ends, check_file, ended, enqueue, figure_attempts, new_job
+from proofs.serving import Place, begun_and_not_ended, check_ends, check_store, ended, enqueue, figure_attempts, new_job
 from proofs.serving import lives as is_alive
 
 PROMISE = "a child that is killed is started again, and what it held runs again at once, by the word of its parent"
@@ -84,7 +84,7 @@ def prove(folder: Path, plan: Plan) -> Report:
     figure_attempts(report, entries)
     check_ends(report, place, seen.ids, ended(entries))
     _check_costs(report, place)
-    check_file(report, place, entries, kills=plan.kills)
+    check_store(report, place, entries, kills=plan.kills)
     report.needs(f"{plan.kills} kills", given=len(seen.kills) >= plan.kills)
     report.needs("a job inside of each kill", given={_pid(entry) for entry in cut_short} == killed.keys())
     report.needs("a run again of all that was cut short", given=len(back) == len(again) == len(cut_short))

@@ -60,13 +60,13 @@ class Children:
             process.close()
 
 
-def eventually(true: Callable[[], bool], seconds: float = 30.0) -> bool:
+def eventually(true: Callable[[], bool], seconds: float = 30.0, every: float = POLL) -> bool:
     """Wait until `true()`, at most `seconds`; return whether it came true."""
     until = time.monotonic() + seconds
     while not true():
         if time.monotonic() > until:
             return False
-        time.sleep(POLL)
+        time.sleep(every)
     return True
 
 

@@ -11,6 +11,9 @@ from proofs import (
     child_kills,
     exactly_once,
     failpoints,
+    fleet,
+    late_commit,
+    lost_replies,
     machine,
     memory,
     poison,
@@ -21,6 +24,8 @@ from proofs import (
     signals,
     stale,
     stops,
+    terminations,
+    transactions,
 )
 from proofs.report import Report, Verdict
 
@@ -49,6 +54,31 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
     ),
     "exactly-once": lambda folder, scale: exactly_once.prove(
         folder, exactly_once.Plan(jobs=10_000 // scale, kills=max(30 // scale, 1), stops=max(10 // scale, 1))
+    ),
+    "exactly-once-postgres": lambda folder, scale: exactly_once.prove(
+        folder,
+        exactly_once.Plan(jobs=10_000 // scale, kills=max(30 // scale, 1), stops=max(10 // scale, 1), store="postgres"),
+    ),
+    "fleet": lambda folder, scale: fleet.prove(
+        folder,
+        fleet.Plan(
+            jobs=50_000 // scale, kills=max(100 // scale, 2), cuts=max(200 // scale, 4), crashes=max(5 // scale, 1)
+        ),
+    ),
+    "restarts": lambda folder, scale: fleet.prove(
+        folder,
+        fleet.Plan(jobs=20_000 // scale, kills=0, cuts=0, crashes=max(10 // scale, 1), stops_too=True, longest_down=10),
+        "restarts",
+    ),
+    "terminations": lambda folder, scale: terminations.prove(
+        folder, terminations.Plan(calm=15 / scale, seconds=30 / scale)
+    ),
+    "late-commit": lambda folder, scale: late_commit.prove(
+        folder, late_commit.Plan(times=50 // scale, worked_before=max(20_000 // scale, 6_000))
+    ),
+    "lost-replies": lambda folder, scale: lost_replies.prove(folder, lost_replies.Plan(replies=1_000 // scale)),
+    "transactions": lambda folder, scale: transactions.prove(
+        folder, transactions.Plan(commits=200 // scale, rollbacks=200 // scale)
     ),
     "memory": lambda folder, scale: memory.prove(folder, memory.Plan(jobs=100_000 // scale)),
 }

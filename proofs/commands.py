@@ -17,14 +17,14 @@ ROOT = Path(__file__).resolve().parent.parent
 class Command:
     """A worker of the campaigns' app; at the end of the block none of its processes is left."""
 
-    def __init__(self, place: Place, options: Sequence[str], *, max_attempts: int = 3) -> None:
+    def __init__(self, place: Place, options: Sequence[str], *, max_attempts: int = 3, name: str = "child") -> None:
         settings = {
-            "PROOF_DATABASE": str(place.database),
+            "PROOF_STORE": place.url,
             "PROOF_LEDGER": str(place.ledger),
-            "PROOF_PROCESS": "child PID",
+            "PROOF_PROCESS": f"{name} PID",
             "PROOF_ATTEMPTS": str(max_attempts),
         }
-        self._log = place.database.with_name("log").open("ab")
+        self._log = place.ledger.with_name("log").open("ab")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "windlass", "worker", "proofs.served:app", "--log-level", "error", *options],
             cwd=ROOT,

@@ -7,7 +7,7 @@ from proofs import reader
 from proofs.children import Children, eventually
 from proofs.ledger import Ledger, read
 from proofs.report import Report
-from proofs.serving import QUEUE, Place, check_file, enqueue, serve
+from proofs.serving import QUEUE, Place, check_store, enqueue, serve
 from windlass import NewJob, ServerConfig
 
 PROMISE = "a server with a hundred thousand jobs in line stays under 100 MiB"
@@ -43,7 +43,7 @@ def prove(folder: Path, plan: Plan) -> Report:
     report.never(
         "jobs that did not succeed at once", [r for r in rows.values() if (r.state, r.attempt) != ("succeeded", 1)]
     )
-    check_file(report, place, list(read(place.ledger)), kills=0)
+    check_store(report, place, list(read(place.ledger)), kills=0)
     report.never("servers that did not end well", [] if code == 0 else [code])
     report.needs("all jobs done", given=done and waiting == plan.jobs)
     return report

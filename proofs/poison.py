@@ -9,7 +9,7 @@ from proofs import reader
 from proofs.children import Children, eventually
 from proofs.ledger import Entry, read
 from proofs.report import Report
-from proofs.serving import Place, begun_and_not_ended, check_file, enqueue, new_job, serve
+from proofs.serving import Place, begun_and_not_ended, check_store, enqueue, new_job, serve
 from windlass import ServerConfig
 
 PROMISE = "a job that kills its server at every attempt is dead in the end, and no other job is"
@@ -41,7 +41,7 @@ def prove(folder: Path, plan: Plan) -> Report:
     report.figure("servers taken along", sum(deaths))
     _figure_bystanders(report, entries)
     _check(report, places, plan)
-    check_file(report, places, [entry for each in entries for entry in each], kills=sum(deaths))
+    check_store(report, places, [entry for each in entries for entry in each], kills=sum(deaths))
     report.never("servers that ended otherwise", [code for each in codes for code in each[:-1] if code != EXIT_CODE])
     report.never("rounds whose last server did not end well", [each for each in codes if each[-1] != 0])
     report.needs(f"{plan.attempts} servers taken along in each round", given=set(deaths) == {plan.attempts})

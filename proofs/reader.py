@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 
 class Row(NamedTuple):
@@ -21,6 +21,53 @@ class Row(NamedTuple):
     kind: str | None
     finished_at: int | None
     """Microseconds since 1970."""
+
+
+class Reader(Protocol):
+    """What every campaign against servers reads, whatever the store is."""
+
+    def jobs(self) -> dict[str, Row]: ...
+
+    def unfinished(self) -> int: ...
+
+    def outcomes(self) -> dict[tuple[str, int], str]: ...
+
+    def servers(self) -> list[str]: ...
+
+    def counts_off(self) -> list[str]: ...
+
+    def integrity(self) -> list[str]: ...
+
+    def left_behind(self) -> list[str]: ...
+
+
+class SqliteReader:
+    """A store in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def jobs(self) -> dict[str, Row]:
+        return jobs(self._path)
+
+    def unfinished(self) -> int:
+        return unfinished(self._path)
+
+    def outcomes(self) -> dict[tuple[str, int], str]:
+        return outcomes(self._path)
+
+    def servers(self) -> list[str]:
+        return servers(self._path)
+
+    def counts_off(self) -> list[str]:
+        return counts_off(self._path)
+
+    def integrity(self) -> list[str]:
+        return integrity(self._path)
+
+    def left_behind(self) -> list[str]:
+        """Return the files by which servers showed that they are alive."""
+        return [file.name for file in self._path.parent.glob("*-alive-*")]
 
 
 @contextmanager

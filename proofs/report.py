@@ -24,6 +24,7 @@ class Report:
     figures: dict[str, str] = field(default_factory=dict[str, str])
     violations: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     missing_evidence: list[str] = field(default_factory=list[str])
+    store: str = f"SQLite {sqlite3.sqlite_version}"
 
     def figure(self, name: str, value: object) -> None:
         self.figures[name] = f"{value:,}" if isinstance(value, int) else str(value)
@@ -64,7 +65,4 @@ class Report:
         return [*lines, ""] if lines else []
 
     def _where(self) -> str:
-        return (
-            f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
-            f"{platform.system()} {platform.machine()}"
-        )
+        return f"Python {platform.python_version()}, {self.store}, {platform.system()} {platform.machine()}"

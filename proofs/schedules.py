@@ -21,7 +21,7 @@ from proofs import reader
 from proofs.children import Children, eventually
 from proofs.ledger import Entry, Ledger, read
 from proofs.report import Report
-from proofs.serving import Place, check_file
+from proofs.serving import Place, check_store
 from windlass import App, NewJob, Server, ServerConfig
 
 PROMISE = (
@@ -91,7 +91,7 @@ async def serve(ledger: Ledger, place: Place) -> None:
     logging.getLogger("windlass").setLevel(logging.ERROR)
     told = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
-    app = App(f"sqlite:///{place.database}")
+    app = App(place.url)
 
     @app.job
     async def at_once() -> None: ...
@@ -117,7 +117,7 @@ def prove(folder: Path, plan: Plan) -> Report:
     entries = list(read(place.ledger))
     lives = _lives(crew, entries, epoch)
     _check(report, plan, place, lives, end)
-    check_file(report, place, entries, kills=crew.killed)
+    check_store(report, place, entries, kills=crew.killed)
     report.figure("kills delivered", crew.killed)
     report.figure("servers started", crew.started)
     report.never("last servers that did not end well", [] if ended_well else ["one of the last"])
@@ -126,7 +126,7 @@ def prove(folder: Path, plan: Plan) -> Report:
 
 
 async def _put(place: Place) -> None:
-    async with windlass.connect(f"sqlite:///{place.database}") as client:
+    async with windlass.connect(place.url) as client:
         for catch_up in ("none", "one", "all"):
             await client.schedules.put(catch_up, RULE, NewJob("default", {}, kind="at_once"), catch_up=catch_up)
 

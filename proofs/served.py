@@ -10,16 +10,21 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
+
+import psycopg
 
 import windlass
 from proofs.ledger import Ledger
 from windlass import ClaimLost, Context, Release
 
-DATABASE = os.environ["PROOF_DATABASE"]
-app = windlass.App(f"sqlite:///{DATABASE}", max_attempts=int(os.environ.get("PROOF_ATTEMPTS", "3")))
+STORE = os.environ["PROOF_STORE"]
+app = windlass.App(STORE, max_attempts=int(os.environ.get("PROOF_ATTEMPTS", "3")))
 
+ON_POSTGRES = STORE.startswith("postgres")
 ADD_ONE = "update proof_sum set total = total + 1"
 NOTE_EFFECT = "insert into proof_effect (job, delivery) values (?, ?)"
+NOTE_EFFECT_ON_POSTGRES = "insert into proof_effect (job, delivery) values ($1, $2)"
 
 
 @app.lifespan
@@ -98,14 +103,25 @@ async def heed_the_stop(ctx: Context, ledger: Ledger, seconds: float) -> None:
         raise Release
 
 
+def write_effect(ctx: Context, connection: Any) -> None:  # noqa: ANN401 - of sqlite3, or of Windlass for threads
+    connection.execute(ADD_ONE)
+    if ON_POSTGRES:
+        connection.execute(NOTE_EFFECT_ON_POSTGRES, ctx.job.id, ctx.delivery)
+    else:
+        connection.execute(NOTE_EFFECT, (ctx.job.id, ctx.delivery))
+
+
 @app.job
 async def add_on_the_loop(ctx: Context, ledger: Ledger, seconds: float) -> None:
     begin(ctx, ledger, "loop")
     await asyncio.sleep(seconds)
     try:
         async with ctx.transaction() as connection:
-            connection.execute(ADD_ONE)
-            connection.execute(NOTE_EFFECT, (ctx.job.id, ctx.delivery))
+            if ON_POSTGRES:
+                await connection.execute(ADD_ONE)
+                await connection.execute(NOTE_EFFECT_ON_POSTGRES, ctx.job.id, ctx.delivery)
+            else:
+                write_effect(ctx, connection)
     except ClaimLost:
         ledger.write("refused", ctx.job.id, delivery=ctx.delivery)
         raise
@@ -117,8 +133,7 @@ def _add(ctx: Context, ledger: Ledger, seconds: float, note: str) -> None:
     time.sleep(seconds)
     try:
         with ctx.transaction() as connection:
-            connection.execute(ADD_ONE)
-            connection.execute(NOTE_EFFECT, (ctx.job.id, ctx.delivery))
+            write_effect(ctx, connection)
     except ClaimLost:
         ledger.write("refused", ctx.job.id, delivery=ctx.delivery)
         raise
@@ -140,7 +155,11 @@ def add_without_a_fence(ctx: Context, ledger: Ledger, seconds: float) -> None:
     """As most handlers do: by a connection of its own, whatever becomes of the claim."""
     begin(ctx, ledger, "unfenced")
     time.sleep(seconds)
-    with closing(sqlite3.connect(DATABASE, timeout=30)) as connection, connection:
-        connection.execute(ADD_ONE)
-        connection.execute(NOTE_EFFECT, (ctx.job.id, ctx.delivery))
+    if ON_POSTGRES:
+        with psycopg.connect(STORE) as stranger:
+            stranger.execute(ADD_ONE)
+            stranger.execute("insert into proof_effect (job, delivery) values (%s, %s)", [ctx.job.id, ctx.delivery])
+    else:
+        with closing(sqlite3.connect(STORE.removeprefix("sqlite:///"), timeout=30)) as connection, connection:
+            write_effect(ctx, connection)
     end(ctx, ledger)

@@ -17,7 +17,7 @@ from proofs.serving import (
     Place,
     begun_and_not_ended,
     check_ends,
-    check_file,
+    check_store,
     ended,
     enqueue,
     figure_attempts,
@@ -66,7 +66,7 @@ def prove(folder: Path, plan: Plan) -> Report:
     figure_attempts(report, entries)
     check_ends(report, place, ids, ended(entries))
     _check_attempts(report, place, entries, epoch)
-    check_file(report, place, entries, kills=plan.kills)
+    check_store(report, place, entries, kills=plan.kills)
     report.never("last servers that did not end well", [] if ended_well else ["the last one"])
     report.needs(f"{plan.kills} kills", given=all(kills))
     report.needs("half of the kills inside a job", given=len(inside) * 2 >= plan.kills)
@@ -116,9 +116,16 @@ def _life(number: int, place: Place, plan: Plan, chance: random.Random) -> bool:
 
 def _last_life(place: Place, plan: Plan) -> bool:
     """Let a server work until nothing is left, then stop it gracefully."""
+    before = set(reader.servers(place.database))
+
+    def done() -> bool:
+        # one that is not up yet does not hear that it shall stop
+        up = set(reader.servers(place.database)) - before
+        return bool(up) and reader.unfinished(place.database) == 0
+
     with Children(place.ledger) as children:
         server = children.start("last", serve, place, _config(plan))
-        eventually(lambda: not server.is_alive() or reader.unfinished(place.database) == 0, plan.seconds)
+        eventually(lambda: not server.is_alive() or done(), plan.seconds)
         server.terminate()
         server.join(30)
         return server.exitcode == 0

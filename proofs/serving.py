@@ -11,24 +11,35 @@ from pathlib import Path
 from typing import NamedTuple
 
 import windlass
-from proofs import reader
 from proofs.children import eventually
 from proofs.ledger import Entry, Ledger
+from proofs.postgres_reader import PostgresReader
+from proofs.reader import Reader, SqliteReader
 from proofs.report import Report
 from windlass import App, NewJob, Server, ServerConfig
 
 QUEUE = "default"
+SQLITE = "sqlite:///"
 
 
 class Place(NamedTuple):
-    """Where a campaign happens."""
+    """Where a campaign happens: its store, and the ledger beside it."""
 
-    database: Path
+    url: str
     ledger: Path
 
     @classmethod
     def within(cls, folder: Path) -> "Place":
-        return cls(folder / "jobs.db", folder / "ledger")
+        return cls(f"{SQLITE}{folder / 'jobs.db'}", folder / "ledger")
+
+    @property
+    def database(self) -> Path:
+        """The file, where the store is one."""
+        return Path(self.url.removeprefix(SQLITE))
+
+    @property
+    def reader(self) -> Reader:
+        return SqliteReader(self.database) if self.url.startswith(SQLITE) else PostgresReader(self.url)
 
 
 def new_job(kind: str, seconds: float) -> NewJob:
@@ -39,7 +50,7 @@ def enqueue(place: Place, jobs: Sequence[NewJob], *, max_attempts: int = 3) -> l
     """Put `jobs` in line and return their ids: from here on none may be lost."""
 
     async def bring() -> list[str]:
-        async with windlass.connect(f"sqlite:///{place.database}", max_attempts=max_attempts) as client:
+        async with windlass.connect(place.url, max_attempts=max_attempts) as client:
             return [done.id for done in await client.enqueue_many(jobs)]
 
     return asyncio.run(bring())
@@ -47,7 +58,7 @@ def enqueue(place: Place, jobs: Sequence[NewJob], *, max_attempts: int = 3) -> l
 
 def served_app(place: Place, process: str) -> App:
     """Import the app of the campaigns, once in a process."""
-    os.environ.update(PROOF_DATABASE=str(place.database), PROOF_LEDGER=str(place.ledger), PROOF_PROCESS=process)
+    os.environ.update(PROOF_STORE=place.url, PROOF_LEDGER=str(place.ledger), PROOF_PROCESS=process)
     # that jobs are taken back is what most campaigns are about
     logging.getLogger("windlass").setLevel(logging.ERROR)
     app: App = import_module("proofs.served").app
@@ -66,7 +77,7 @@ async def serve(ledger: Ledger, place: Place, config: ServerConfig) -> None:
 async def serve_until_done(server: Server, place: Place) -> None:
     """Let a server work until nothing is left."""
     async with server:
-        while reader.unfinished(place.database):  # noqa: ASYNC110 - a reader that nobody tells anything
+        while place.reader.unfinished():  # noqa: ASYNC110 - a reader that nobody tells anything
             await asyncio.sleep(0.05)
 
 
@@ -92,9 +103,9 @@ def ended(entries: Iterable[Entry]) -> set[tuple[str, int]]:
 
 def check_ends(report: Report, place: Place, ids: Sequence[str], done: set[tuple[str, int]]) -> None:
     """Every job is there, and has succeeded by a delivery whose work is known to be `done`."""
-    rows = reader.jobs(place.database)
-    report.never("lost: enqueued and not in the file", set(ids) - rows.keys())
-    report.never("unexpected: in the file and never enqueued", rows.keys() - set(ids))
+    rows = place.reader.jobs()
+    report.never("lost: enqueued and not in the store", set(ids) - rows.keys())
+    report.never("unexpected: in the store and never enqueued", rows.keys() - set(ids))
     report.never("not finished", [row for row in rows.values() if row.finished_at is None])
     report.never("dead or cancelled", [row for row in rows.values() if row.state in ("dead", "cancelled")])
     report.never(
@@ -103,19 +114,25 @@ def check_ends(report: Report, place: Place, ids: Sequence[str], done: set[tuple
     )
 
 
-def check_file(report: Report, place: Place | Sequence[Place], entries: list[Entry], *, kills: int) -> None:
-    """The file is whole, and nothing of the servers is left behind."""
-    databases = [each.database for each in ([place] if isinstance(place, Place) else place)]
-    report.never("queues whose counts are off", [off for each in databases for off in reader.counts_off(each)])
-    report.never("complaints of integrity_check", [said for each in databases for said in reader.integrity(each)])
-    report.never("servers still registered", [server for each in databases for server in reader.servers(each)])
-    report.never("files of servers left behind", [f for each in databases for f in each.parent.glob("*-alive-*")])
+def check_store(report: Report, place: Place | Sequence[Place], entries: list[Entry], *, kills: int) -> None:
+    """The store is whole, and nothing of the servers is left behind."""
+    readers = [each.reader for each in ([place] if isinstance(place, Place) else place)]
+    report.never("queues whose counts are off", [off for each in readers for off in each.counts_off()])
+    report.never("complaints about the store's integrity", [said for each in readers for said in each.integrity()])
+    report.never("servers still registered", [server for each in readers for server in _registered(each, kills)])
+    report.never("files or sessions of servers left behind", [left for each in readers for left in each.left_behind()])
     pids = [entry.count for entry in entries if entry.event == "started"]
     eventually(lambda: not any(map(lives, pids)), 10)
     report.never("processes that outlived their server", [pid for pid in pids if lives(pid)])
     torn = [entry.note for entry in entries if entry.event == "torn"]
     report.never("lines of the ledger torn by anything but a kill", torn[kills:])
     report.never("errors that reached a caller", [entry.note for entry in entries if entry.event == "error"])
+
+
+def _registered(reader: Reader, kills: int) -> list[str]:
+    """Return the servers that should not be registered; of a killed one Postgres has no proof that it is dead."""
+    servers = reader.servers()
+    return servers[kills:] if isinstance(reader, PostgresReader) else servers
 
 
 def lives(pid: int) -> bool:

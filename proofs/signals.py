@@ -12,7 +12,7 @@ from proofs.children import eventually
 from proofs.commands import Command
 from proofs.ledger import Tail, read
 from proofs.report import Report
-from proofs.serving import Place, check_ends, check_file, ended, enqueue, figure_attempts, new_job
+from proofs.serving import Place, check_ends, check_store, ended, enqueue, figure_attempts, new_job
 from windlass import NewJob
 
 PROMISE = (
@@ -74,7 +74,7 @@ def prove(folder: Path, plan: Plan) -> Report:
     # a thread that was let go may still come to its end while its process does
     let_go = {job for job, new in zip(ids, jobs, strict=True) if _is_long_thread(new)}
     _check_costs(report, place, Counter(e.job for e in entries if e.event == "ended" and e.job not in let_go))
-    check_file(report, place, entries, kills=plan.stops)
+    check_store(report, place, entries, kills=plan.stops)
     report.needs(f"{plan.stops} stops", given=len(stops) == plan.stops)
     report.needs("jobs at half of the stops", given=sum(stop.busy for stop in stops) * 2 >= plan.stops)
     return report

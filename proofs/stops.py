@@ -22,7 +22,7 @@ from proofs.report import Report
 from proofs.serving import (
     Place,
     check_ends,
-    check_file,
+    check_store,
     ended,
     enqueue,
     figure_attempts,
@@ -81,7 +81,7 @@ def _under_load(report: Report, place: Place, plan: Plan) -> None:
     figure_attempts(report, entries)
     check_ends(report, place, ids, ended(entries))
     _check_costs(report, place, entries)
-    check_file(report, place, entries, kills=0)
+    check_store(report, place, entries, kills=0)
     report.never("processes that failed or did not end", failed)
     report.needs(f"{plan.stops} stops", given=len(stops) == plan.stops)
     report.needs("jobs at nine in ten of the stops", given=len(busy) * 10 >= plan.stops * 9)

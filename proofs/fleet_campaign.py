@@ -1,0 +1,265 @@
+"""What is done to the fleet: servers are killed, sessions are ended by the server, the server itself is killed."""
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.sharedctypes import Synchronized
+from typing import NamedTuple
+
+import psycopg
+
+from proofs.children import SPAWN, Children, eventually
+from proofs.commands import Command
+from proofs.fleet_producers import Order, produce
+from proofs.ledger import Tail
+from proofs.postgres_reader import APPLICATION, PostgresReader
+from proofs.serving import Place, key, lives
+from tests.postgres.private import PrivateCluster
+
+CHILD_KILLS_IN_A_LIFE = 2
+"""Kills of the children of one parent: after more of them it takes its time with the next start."""
+COMES_UP = 60.0
+LOOK_EVERY = 0.02
+LEARN_EVERY = 0.3
+CUT = """
+select pg_terminate_backend(pid), pid, state from (
+    select pid, state from pg_stat_activity where application_name = %s and (state <> 'idle' or not %s)
+    order by random() limit 1
+) victim
+"""
+
+
+@dataclass(frozen=True)
+class Plan:
+    jobs: int = 50_000
+    servers: int = 4
+    producers: int = 4
+    kills: int = 100
+    cuts: int = 200
+    """Sessions of Windlass that `pg_terminate_backend` ends."""
+    crashes: int = 5
+    """Kills of the database server itself."""
+    stops_too: bool = False
+    """Whether every other time it is stopped in a hurry instead, as by `pg_ctl stop -m immediate`."""
+    longest_down: float = 5.0
+    longest: float = 0.8
+    """Seconds of the longest job: long enough that a server is hardly ever killed outside of one."""
+    processes_every: int = 200
+    """One job in so many runs in a child process."""
+    lease: float = 10.0
+    back_within: float = 5.0
+    """Seconds after the database is back within which work must go on."""
+    ahead: int = 1_000
+    """Jobs that the producers are ahead of the servers, more or less."""
+    seconds: float = 900
+    seed: int = 1
+
+
+class Outage(NamedTuple):
+    """When the database was killed, and when it answered again, in seconds since 1970."""
+
+    down_at: float
+    back_at: float
+
+
+@dataclass
+class Done:
+    """What was done, for the checks."""
+
+    killed_at: dict[str, float] = field(default_factory=dict[str, float])
+    """When each server was killed, by its id, in seconds since 1970."""
+    killed: set[str] = field(default_factory=set[str])
+    """The processes that were killed, by their name in the ledger."""
+    child_kills: int = 0
+    whole_kills: int = 0
+    cut_states: list[str] = field(default_factory=list[str])
+    """What each session did at the moment when it was ended."""
+    outages: list[Outage] = field(default_factory=list[Outage])
+    pids: dict[str, int] = field(default_factory=dict[str, int])
+    """The process of each server."""
+    failed: list[str] = field(default_factory=list[str])
+
+
+class Life:
+    """One start of `windlass worker`: a parent and the children that it starts."""
+
+    def __init__(self, place: Place, plan: Plan, name: str) -> None:
+        options = ["--processes", "1", "--concurrency", "20", "--rescue-interval", "1s", "--lease", f"{plan.lease:g}s"]
+        self.name = name
+        self.command = Command(place, options, max_attempts=50, name=name)
+        self.child_kills = 0
+
+
+class Campaign:
+    """The fleet, and whoever brings misfortune to it."""
+
+    def __init__(self, place: Place, cluster: PrivateCluster, plan: Plan, children: Children) -> None:
+        self._place = place
+        self._cluster = cluster
+        self._plan = plan
+        self._children = children
+        self._chance = random.Random(plan.seed)
+        self._reader = PostgresReader(place.url)
+        self._tail = Tail(place.ledger)
+        self._ended = 0
+        self._learnt_at = 0.0
+        self._started: dict[int, str] = {}
+        self._inside: dict[str, set[tuple[str, int]]] = {}
+        """The attempts that each process is inside of."""
+        self._lives_begun = 0
+        self._allowed: Synchronized[int] = SPAWN.Value("q", 0)
+        self._fleet: list[Life] = []
+        self.done = Done()
+
+    def run(self) -> None:
+        plan = self._plan
+        self._fleet = [self._start() for _ in range(plan.servers)]
+        for number in range(plan.producers):
+            share = plan.jobs // plan.producers + (number < plan.jobs % plan.producers)
+            order = Order(share, plan.longest, plan.processes_every, number)
+            self._children.start(f"producer {number}", produce, self._place.url, order, self._allowed)
+        faults = [*[self._kill] * plan.kills, *[self._cut] * plan.cuts, *[self._crash] * plan.crashes]
+        self._chance.shuffle(faults)
+        for number, fault in enumerate(faults, 1):
+            self._allow(plan.jobs * number / (len(faults) + 1) + plan.ahead)
+            self._let_work(plan.jobs / (len(faults) + 1) * self._chance.uniform(0.2, 1.0))
+            fault()
+        self._allow(plan.jobs)
+        self._finish()
+
+    def close(self) -> None:
+        for life in self._fleet:
+            life.command.children |= {pid for pid, name in self._started.items() if name.startswith(f"{life.name} ")}
+            life.command.__exit__()
+
+    def _start(self) -> Life:
+        self._lives_begun += 1
+        return Life(self._place, self._plan, f"server {self._lives_begun}")
+
+    def _allow(self, jobs: float) -> None:
+        """Let the producers have brought so many, all in all."""
+        self._allowed.value = -int(-jobs // self._plan.producers)
+
+    def _let_work(self, share: float) -> None:
+        """Wait until so many jobs more have ended, so that every fault meets work."""
+        self._look()
+        enough = min(self._ended + share, self._plan.jobs - 1)
+        self._eventually(lambda: self._ended >= enough, 20)
+
+    def _look(self) -> bool:
+        """Read on in the ledger, and learn which servers there are."""
+        for entry in self._tail.look():
+            if entry.event == "started":
+                self._started[entry.count] = entry.process
+            elif entry.event == "begun":
+                self._inside.setdefault(entry.process, set()).add(key(entry))
+            elif entry.event == "ended":
+                self._ended += 1
+                self._inside[entry.process].discard(key(entry))
+        self._tail.entries.clear()
+        if time.monotonic() > self._learnt_at + LEARN_EVERY:
+            self._learnt_at = time.monotonic()
+            self.done.pids |= {server: pid for pid, server in self._reader.pids().items()}
+        return True
+
+    def _eventually(self, true: Callable[[], bool], seconds: float) -> bool:
+        return eventually(lambda: self._look() and true(), seconds, LOOK_EVERY)
+
+    # servers
+
+    def _kill(self) -> None:
+        """Kill a server that works: its process alone, so that its parent starts it again, or parent and child."""
+        victim = self._chance.randrange(len(self._fleet))
+        life = self._fleet[victim]
+        if not self._eventually(lambda: bool(self._servers_of(life)), COMES_UP):
+            self.done.failed.append(f"{life.name} did not come up")
+            return
+        self._eventually(lambda: self._is_at_work(life), 10)
+        servers = self._servers_of(life)
+        whole = life.child_kills >= CHILD_KILLS_IN_A_LIFE or self._chance.random() < 0.5
+        if whole:
+            life.command.process.send_signal(signal.SIGKILL)
+        for pid in servers:
+            os.kill(pid, signal.SIGKILL)
+        self._note_kill(life, servers, whole=whole)
+        if whole:
+            self._fleet[victim] = self._start()
+
+    def _servers_of(self, life: Life) -> dict[int, str]:
+        """Return the servers of one start that live and are known to the store, by process."""
+        known = {pid: server for server, pid in self.done.pids.items() if server not in self.done.killed_at}
+        mine = [pid for pid, name in self._started.items() if name.startswith(f"{life.name} ")]
+        return {pid: known[pid] for pid in mine if pid in known and lives(pid)}
+
+    def _is_at_work(self, life: Life) -> bool:
+        return any(self._inside.get(self._started[pid]) for pid in self._servers_of(life))
+
+    def _note_kill(self, life: Life, servers: dict[int, str], *, whole: bool) -> None:
+        now = time.time()
+        gone = eventually(lambda: not any(map(lives, servers)), 10)
+        if whole:
+            gone = gone and life.command.process.wait(10) == -signal.SIGKILL
+            life.command.__exit__()
+            self.done.whole_kills += gone
+        else:
+            life.child_kills += 1
+            self.done.child_kills += gone
+        for pid, server in servers.items():
+            self.done.killed_at[server] = now
+            self.done.killed.add(self._started[pid])
+
+    # the database
+
+    def _cut(self) -> None:
+        """Let the database end one session of Windlass; every other time one that is at work, if there is one."""
+        busy = len(self.done.cut_states) % 2 == 0
+        with psycopg.connect(self._place.url, autocommit=True) as connection:
+            if busy and eventually(lambda: self._cut_one(connection, busy=True), 2, LOOK_EVERY / 4):
+                return
+            # one that was chosen may be gone, or be on its way out, by the time it is ended
+            eventually(lambda: self._cut_one(connection, busy=False), 10)
+
+    def _cut_one(self, connection: psycopg.Connection, *, busy: bool) -> bool:
+        for ended, pid, state in connection.execute(CUT, [APPLICATION, busy]).fetchall():
+            if ended and eventually(lambda: not _is_there(connection, pid), 5):  # noqa: B023 - asked at once
+                self.done.cut_states.append(state)
+                return True
+        return False
+
+    def _crash(self) -> None:
+        """Kill the database while many jobs wait, and start it again after a while."""
+        if not self._eventually(lambda: self._reader.waiting() > self._plan.ahead / 4, 20):
+            self.done.failed.append("too few jobs waited for a kill of the database")
+        before = self._cluster.pid
+        down_at = time.time()
+        if self._plan.stops_too and len(self.done.outages) % 2:
+            self._cluster.stop("immediate")
+        else:
+            self._cluster.kill()
+        time.sleep(self._chance.uniform(0, self._plan.longest_down))
+        self._cluster.start()
+        if self._cluster.pid != before:
+            self.done.outages.append(Outage(down_at, time.time()))
+        # what is measured is how this very outage was got over
+        self._let_work(self._plan.ahead / 8)
+
+    # the end
+
+    def _finish(self) -> None:
+        until = time.monotonic() + self._plan.seconds
+        self.done.failed += [
+            f"producer that did not end well: {each}" for each in self._children.wait(self._plan.seconds)
+        ]
+        if not eventually(lambda: self._look() and self._reader.unfinished() == 0, until - time.monotonic(), 0.2):
+            self.done.failed.append(f"jobs that never ended: {self._reader.unfinished()}")
+        for life in self._fleet:
+            code, _ = life.command.stop(10)
+            if code != 0:
+                self.done.failed.append(f"{life.name} ended with {code}")
+
+
+def _is_there(connection: psycopg.Connection, pid: int) -> bool:
+    return bool(connection.execute("select 1 from pg_stat_activity where pid = %s", [pid]).fetchall())
