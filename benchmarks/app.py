@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 
 import windlass
+from benchmarks.count import PATIENCE, Count
 from benchmarks.workload import BULK, FIRST_NUMBER, QUEUE, TEXT, chunks
 
 KEPT = timedelta(days=1)
@@ -13,35 +14,6 @@ KEPT = timedelta(days=1)
 BUSY_FOR = 300_000
 """Nanoseconds of processor time that a busy job takes."""
 LOOK_EVERY = 0.001
-PATIENCE = 30.0
-
-
-class Count:
-    """How many jobs have begun."""
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        self.begun = 0
-        self._goal = -1
-        self._reached = asyncio.Event()
-
-    def add(self) -> None:
-        """Count one."""
-        self.begun += 1
-        if self.begun == self._goal:
-            self._reached.set()
-
-    async def wait(self, goal: int, seconds: float = PATIENCE) -> bool:
-        """Wait until `goal` jobs have begun; return False when `seconds` are over first."""
-        self._goal = goal
-        self._reached.clear()
-        if self.begun >= goal:
-            return True
-        try:
-            await asyncio.wait_for(self._reached.wait(), seconds)
-        except TimeoutError:
-            return False
-        return True
 
 
 class BenchApp:
@@ -81,6 +53,11 @@ class BenchApp:
         """Enqueue `jobs` calls of a handler, 1,000 at once."""
         for numbers in chunks(jobs, BULK):
             await self.app.enqueue_many(handler.call(FIRST_NUMBER + number, TEXT) for number in numbers)
+
+    async def enqueue_for(self, times: Mapping[int, datetime]) -> None:
+        """Enqueue one job for each time, all at once; the key is its number."""
+        calls = [self.arrive.options(run_at=at).call(FIRST_NUMBER + number, TEXT) for number, at in times.items()]
+        await self.app.enqueue_many(calls)
 
     async def all_succeeded(self, jobs: int) -> None:
         """Return when the store says that so many jobs have succeeded in all."""

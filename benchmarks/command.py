@@ -3,14 +3,16 @@
 import argparse
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import contestants, machine, markdown, terminal
+from benchmarks import contestants, machine, markdown, postgres_databases, terminal
 from benchmarks.contestant import Trial
 from benchmarks.measurements import ALL_OURS, PARTS
 from benchmarks.plan import plan
+from benchmarks.postgres_cluster import cluster
 from benchmarks.report import Report
 from benchmarks.run import Finding, Runner
 from benchmarks.summary import summarise
@@ -26,17 +28,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     # so that a stopped run deletes its files and ends its children as well
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with TemporaryDirectory(prefix="windlass-bench-", dir=options.directory) as folder:
-        report = _run(options, Path(folder))
+    with _engine(options) as engine, TemporaryDirectory(prefix="windlass-bench-", dir=options.directory) as folder:
+        report = _run(options, Path(folder), engine)
     _write(report, options)
     failed = any(finding.failure is not None for finding in report.findings)
     return int(failed or any(one.name in ALL_OURS for one in report.missing))
 
 
-def _run(options: argparse.Namespace, folder: Path) -> Report:
+@contextmanager
+def _engine(options: argparse.Namespace) -> Generator[dict[str, str]]:
+    """Run a server where the store needs one; yields what the report says of it."""
+    if options.store != "postgres":
+        yield {}
+        return
+    with cluster(programs=options.programs, directory=options.directory) as server:
+        postgres_databases.announce(server)
+        yield {"Postgres": server.ask("show server_version")}
+
+
+def _run(options: argparse.Namespace, folder: Path, engine: dict[str, str]) -> Report:
     trial = Trial(str(folder), options.jobs, options.seconds, options.pickups, options.rows)
     runner = Runner(trial)
-    known = [runner.introduce(name) for name in options.contestants]
+    known = [runner.introduce(name) for name in options.contestants or contestants.STORES[options.store]]
     present = [one for one in known if one.missing is None]
     if not present:
         sys.exit("\n".join(f"{one.name} cannot be run: {one.missing}" for one in known))
@@ -46,8 +59,8 @@ def _run(options: argparse.Namespace, folder: Path) -> Report:
         findings.append(finding)
         _say(f"{len(findings)}/{len(steps)} {finding.contestant} {finding.measurement} {_gist(finding)}")
     return Report(
-        machine=machine.describe(folder),
-        sizes={"repetitions": options.repeat, "jobs": options.jobs, "rows of a large file": options.rows},
+        machine=machine.describe(folder) | engine,
+        sizes={"repetitions": options.repeat, "jobs": options.jobs, "rows of a large store": options.rows},
         contestants=present,
         missing=[one for one in known if one.missing is not None],
         rows=summarise(findings, present),
@@ -90,18 +103,26 @@ def _write_file(path: Path, content: bytes) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", type=_names(PARTS), help=f"parts, by comma: {','.join(PARTS)} (all but large)")
-    parser.add_argument("--large", action="store_true", help="also drains of files with a million rows")
+    parser.add_argument("--large", action="store_true", help="also drains of stores with a million rows")
+    parser.add_argument(
+        "--store",
+        choices=list(contestants.STORES),
+        default="sqlite",
+        help="whose contestants: sqlite, postgres (sqlite)",
+    )
+    parser.add_argument(
+        "--programs", type=Path, help="the folder of another Postgres server's programs (those of the wheel)"
+    )
     parser.add_argument(
         "--contestants",
         type=_names(contestants.PLACES),
-        default=list(contestants.PLACES),
-        help=f"by comma: {','.join(contestants.PLACES)} (all)",
+        help=f"by comma: {','.join(contestants.PLACES)} (all of the store)",
     )
     parser.add_argument("--repeat", type=_positive, default=3, help="interleaved repetitions (3)")
     parser.add_argument("--jobs", type=_positive, default=20_000, help="jobs of one measurement (20000)")
     parser.add_argument("--seconds", type=float, default=3.0, help="limit of timing an enqueue; a drain has 2 x (3)")
     parser.add_argument("--pickups", type=_positive, default=80, help="pick-ups per repetition (80)")
-    parser.add_argument("--rows", type=_positive, default=1_000_000, help="rows of a large file (1000000)")
+    parser.add_argument("--rows", type=_positive, default=1_000_000, help="rows of a large store (1000000)")
     parser.add_argument("--directory", type=Path, help="where temporary files go; a real disk (the system's place)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every finding to a file")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report to a file")

@@ -1,6 +1,6 @@
-"""The claim loop on a crowded file, slice by slice in turns with one on an empty file.
+"""The claim loop on a crowded store, slice by slice in turns with one on an empty store.
 
-Both files are worked by one process, some thousand jobs on the one, then as many on the other: what disturbs the
+Both are worked by one process, some thousand jobs on the one, then as many on the other: what disturbs the
 machine for longer than a slice disturbs both, so that a difference of a few per cent can be seen.
 """
 
@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from statistics import median
 
 import windlass
 from benchmarks.contestant import Outcome, Trial
 from benchmarks.loops import drain
+from benchmarks.store_urls import CROWDED, EMPTY, Url
 from benchmarks.workload import QUEUE, Stopwatch, chunks, payload
 
 FILL = 10_000
@@ -27,7 +27,7 @@ OTHER_KINDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """What fills the file: the job of each number; `finish` works them off and keeps them; `kinds` are claimed."""
+    """What fills the store: the job of each number; `finish` works them off and keeps them; `kinds` are claimed."""
 
     job: Callable[[int], windlass.NewJob]
     finish: bool = False
@@ -57,31 +57,31 @@ CROWDS = {
 }
 
 
-def prepare(trial: Trial, *, crowd: Crowd) -> None:
-    """Fill the file of the folder with `trial.rows` jobs."""
-    asyncio.run(_prepare(trial, crowd))
+def prepare(trial: Trial, *, crowd: Crowd, url: Url) -> None:
+    """Fill the crowded store of the folder with `trial.rows` jobs."""
+    asyncio.run(_prepare(trial, crowd, url))
 
 
-async def _prepare(trial: Trial, crowd: Crowd) -> None:
-    async with windlass.connect(url(trial.folder, "crowded"), keep_succeeded=None) as client:
+async def _prepare(trial: Trial, crowd: Crowd, url: Url) -> None:
+    async with windlass.connect(url(trial.folder, CROWDED), keep_succeeded=None) as client:
         for numbers in chunks(trial.rows, FILL):
             await client.enqueue_many([crowd.job(number) for number in numbers])
             if crowd.finish:
                 await drain(client, len(numbers), watch=Stopwatch(), limit=SETTLE)
 
 
-async def compare(trial: Trial, *, crowd: Crowd) -> Outcome:
-    """Return the rate on the crowded file, on the empty one, and the median ratio of neighbouring slices.
+async def compare(trial: Trial, *, crowd: Crowd, url: Url) -> Outcome:
+    """Return the rate on the crowded store, on the empty one, and the median ratio of neighbouring slices.
 
     It leaves the crowd as it was: each slice adds as many jobs as it takes.
     """
     size = max(1, trial.jobs // SLICES)
     at_once = timedelta(0)
     async with (
-        windlass.connect(url(trial.folder, "crowded"), keep_succeeded=at_once) as crowded,
-        windlass.connect(url(trial.folder, "empty"), keep_succeeded=at_once) as empty,
+        windlass.connect(url(trial.folder, CROWDED), keep_succeeded=at_once) as crowded,
+        windlass.connect(url(trial.folder, EMPTY), keep_succeeded=at_once) as empty,
     ):
-        return await in_turns(partial(_slice, crowded, size, crowd), partial(_slice, empty, size, crowd))
+        return await in_turns(partial(work_slice, crowded, size, crowd), partial(work_slice, empty, size, crowd))
 
 
 Rate = Callable[[], Awaitable[float]]
@@ -91,7 +91,7 @@ async def in_turns(crowded: Rate, empty: Rate) -> Outcome:
     """Take slices of the one and of the other in turns, after one of each that is not counted."""
     await crowded()
     await empty()
-    pairs = [await _pair(crowded, empty, second_first=bool(number % 2)) for number in range(SLICES)]
+    pairs = await pairs_of(crowded, empty, SLICES)
     return Outcome(
         {
             "rate": median(on_crowded for on_crowded, _ in pairs),
@@ -101,6 +101,11 @@ async def in_turns(crowded: Rate, empty: Rate) -> Outcome:
     )
 
 
+async def pairs_of(one: Rate, other: Rate, count: int) -> list[tuple[float, float]]:
+    """Return the rates of so many slices of the one, each with that of a neighbouring slice of the other."""
+    return [await _pair(one, other, second_first=bool(number % 2)) for number in range(count)]
+
+
 async def _pair(one: Rate, other: Rate, *, second_first: bool) -> tuple[float, float]:
     if second_first:
         of_other = await other()
@@ -108,7 +113,7 @@ async def _pair(one: Rate, other: Rate, *, second_first: bool) -> tuple[float, f
     return await one(), await other()
 
 
-async def _slice(client: windlass.Client, size: int, crowd: Crowd) -> float:
+async def work_slice(client: windlass.Client, size: int, crowd: Crowd) -> float:
     """Add `size` jobs, untimed, then return the rate at which as many are claimed and acked."""
     kind = None if crowd.kinds is None else crowd.kinds[0]
     await client.enqueue_many([windlass.NewJob(QUEUE, payload(number), kind=kind) for number in range(size)])
@@ -118,8 +123,3 @@ async def _slice(client: windlass.Client, size: int, crowd: Crowd) -> float:
         message = f"{acked} of {size} jobs were claimed"
         raise RuntimeError(message)
     return watch.figures(acked)["rate"]
-
-
-def url(folder: Path, name: str) -> str:
-    """Return the URL of the crowded or the empty file."""
-    return f"sqlite:///{folder / name}.db"

@@ -1,4 +1,4 @@
-"""A server on a crowded file, slice by slice in turns with one on an empty file."""
+"""A server on a crowded store, slice by slice in turns with one on an empty store."""
 
 import time
 from functools import partial
@@ -7,6 +7,7 @@ import windlass
 from benchmarks import large
 from benchmarks.app import BenchApp
 from benchmarks.contestant import Outcome, Trial
+from benchmarks.store_urls import CROWDED, EMPTY, Url
 from benchmarks.workload import QUEUE, payload
 
 SHARE = 4
@@ -23,18 +24,18 @@ CROWDS = {
 }
 
 
-async def compare(trial: Trial) -> Outcome:
+async def compare(trial: Trial, *, url: Url) -> Outcome:
     """Return what `large.compare` does, for a server that is started for each slice and stopped after it.
 
     A server takes some jobs more than a slice has before it stops: that many fewer wait in the next one.
     """
-    crowded, empty = [BenchApp(large.url(trial.folder, name)) for name in ("crowded", "empty")]
+    crowded, empty = [BenchApp(url(trial.folder, name)) for name in (CROWDED, EMPTY)]
     size = max(1, trial.jobs // SHARE)
     async with crowded.app, empty.app:
-        return await large.in_turns(partial(_slice, crowded, size), partial(_slice, empty, size))
+        return await large.in_turns(partial(work_slice, crowded, size), partial(work_slice, empty, size))
 
 
-async def _slice(made: BenchApp, size: int) -> float:
+async def work_slice(made: BenchApp, size: int) -> float:
     """Add `size` jobs, untimed, then return the rate at which a server that has started begins as many."""
     await made.fill(made.nothing, size)
     goal = made.count.begun + size

@@ -8,7 +8,9 @@ OURS = "windlass"
 IN_MEMORY = "windlass-memory"
 SERVER = "windlass-server"
 SERVER_IN_MEMORY = "windlass-server-memory"
-ALL_OURS = frozenset({OURS, IN_MEMORY, SERVER, SERVER_IN_MEMORY})
+ON_POSTGRES = "windlass-postgres"
+SERVER_ON_POSTGRES = "windlass-server-postgres"
+ALL_OURS = frozenset({OURS, IN_MEMORY, SERVER, SERVER_IN_MEMORY, ON_POSTGRES, SERVER_ON_POSTGRES})
 
 
 class Unit(StrEnum):
@@ -16,7 +18,7 @@ class Unit(StrEnum):
 
     RATE = "jobs/s"
     MILLISECONDS = "ms"
-    SHARE = "of the rate on an empty file"
+    SHARE = "of the rate without"
     TIMES = "times"
     MICROSECONDS = "µs"
     MEBIBYTES = "MiB"
@@ -64,52 +66,74 @@ class Measurement:
 
 
 def _rate(title: str, name: str, part: str, **targets: Target) -> Measurement:
-    named = {IN_MEMORY if name == "memory" else OURS: target for name, target in targets.items()}
+    clients = {"sqlite": OURS, "memory": IN_MEMORY, "postgres": ON_POSTGRES}
+    named = {clients[store]: target for store, target in targets.items()}
     return Measurement(name, part, (Figure(title, "rate", targets=named),))
 
 
 def _drain(title: str, name: str, **targets: Target) -> Measurement:
     named = {who.replace("_", "-"): target for who, target in targets.items()}
-    cpu = {SERVER: Target(35), SERVER_IN_MEMORY: Target(20)}
+    cpu = {SERVER: Target(35), SERVER_IN_MEMORY: Target(20), SERVER_ON_POSTGRES: Target(30, 14)}
+    memory = {SERVER: Target(60), SERVER_ON_POSTGRES: Target(60)}
     return Measurement(
         name,
         "claim",
         (
             Figure(f"drain, {title}", "rate", targets=named),
             Figure("its processor time per job", "cpu_us", Unit.MICROSECONDS, targets=cpu, judged_only=True),
-            Figure("the most memory it held", "peak_mib", Unit.MEBIBYTES, targets={SERVER: Target(60)}),
+            Figure("the most memory it held", "peak_mib", Unit.MEBIBYTES, targets=memory),
         ),
     )
 
 
 def _large(title: str, name: str) -> Measurement:
-    targets = {OURS: Target(0.9), SERVER: Target(0.9)}
+    targets = _alike(Target(0.9), Target(0.9))
     return Measurement(
         name,
         "large",
         (
-            Figure(f"drain on a file full of {title}", "kept", Unit.SHARE, targets=targets),
+            Figure(f"drain on a store full of {title}", "kept", Unit.SHARE, targets=targets),
             Figure("its rate", "rate"),
-            Figure("the rate in turns on an empty file", "rate_empty"),
+            Figure("the rate in turns on an empty store", "rate_empty"),
         ),
     )
 
 
-def _alike(target: Target) -> dict[str, Target]:
-    return {OURS: target, SERVER: target}
+def _alike(sqlite: Target, postgres: Target) -> dict[str, Target]:
+    return {OURS: sqlite, SERVER: sqlite, ON_POSTGRES: postgres, SERVER_ON_POSTGRES: postgres}
+
+
+def _served(target: Target, *, memory: bool = False) -> dict[str, Target]:
+    """Return one target for the server on every store."""
+    servers = [SERVER, SERVER_ON_POSTGRES, *([SERVER_IN_MEMORY] if memory else [])]
+    return dict.fromkeys(servers, target)
 
 
 MS = Unit.MILLISECONDS
 
 MEASUREMENTS = (
-    _rate("enqueue one by one, awaited", "enqueue_one", "enqueue", sqlite=Target(3_500, 5_000), memory=Target(60_000)),
-    _rate("enqueue by 64 callers at once", "enqueue_callers", "enqueue", sqlite=Target(25_000, 60_000)),
+    _rate(
+        "enqueue one by one, awaited",
+        "enqueue_one",
+        "enqueue",
+        sqlite=Target(3_500, 5_000),
+        memory=Target(60_000),
+        postgres=Target(2_500, 3_400),
+    ),
+    _rate(
+        "enqueue by 64 callers at once",
+        "enqueue_callers",
+        "enqueue",
+        sqlite=Target(25_000, 60_000),
+        postgres=Target(15_000, 40_000),
+    ),
     _rate(
         "enqueue_many, 1,000 at once",
         "enqueue_many",
         "enqueue",
         sqlite=Target(100_000, 200_000),
         memory=Target(200_000),
+        postgres=Target(60_000, 120_000),
     ),
     _drain(
         "records deleted at the ack",
@@ -118,6 +142,7 @@ MEASUREMENTS = (
         windlass_memory=Target(50_000, 120_000),
         windlass_server=Target(25_000, over_peer=1.7),
         windlass_server_memory=Target(50_000),
+        windlass_server_postgres=Target(30_000, 55_000, over_peer=1.8),
     ),
     _drain(
         "finished records kept",
@@ -126,12 +151,15 @@ MEASUREMENTS = (
         windlass_memory=Target(40_000, 100_000),
         windlass_server=Target(25_000, over_peer=1.7),
         windlass_server_memory=Target(40_000),
+        windlass_server_postgres=Target(22_000, 40_000),
     ),
     Measurement(
         "claim_latency",
         "claim",
         (
-            Figure("claim of 20 during a drain, p99", "p99", MS, targets={OURS: Target(2.5)}),
+            Figure(
+                "claim of 20 during a drain, p99", "p99", MS, targets=dict.fromkeys((OURS, ON_POSTGRES), Target(2.5))
+            ),
             Figure("its first tenth, p99", "p99_first", MS),
             Figure("its last tenth, p99", "p99_last", MS),
             Figure("its first tenth, p50", "p50_first", MS),
@@ -141,7 +169,13 @@ MEASUREMENTS = (
     Measurement(
         "end_to_end",
         "server",
-        (Figure("enqueued by one process, worked by another", "rate", targets={SERVER: Target(15_000)}),),
+        (
+            Figure(
+                "enqueued by one process, worked by another",
+                "rate",
+                targets={SERVER: Target(15_000), SERVER_ON_POSTGRES: Target(18_000, 35_000)},
+            ),
+        ),
     ),
     Measurement(
         "two_processes",
@@ -151,7 +185,7 @@ MEASUREMENTS = (
                 "windlass worker: two processes over one, jobs of 0.3 ms",
                 "gain",
                 Unit.TIMES,
-                targets={SERVER: Target(1.5)},
+                targets=_served(Target(1.5)),
             ),
             Figure("the rate of one", "rate_one"),
             Figure("the rate of two", "rate_two"),
@@ -161,9 +195,9 @@ MEASUREMENTS = (
         "pickup",
         "pickup",
         (
-            Figure("pick-up by an idle process, p50", "pickup", MS, 50, targets=_alike(Target(3, 1))),
+            Figure("pick-up by an idle process, p50", "pickup", MS, 50, targets=_alike(Target(3, 1), Target(3, 1.5))),
             Figure("pick-up by an idle process, p95", "pickup", MS, 95),
-            Figure("pick-up by an idle process, p99", "pickup", MS, 99, targets=_alike(Target(15, 4))),
+            Figure("pick-up by an idle process, p99", "pickup", MS, 99, targets=_alike(Target(15, 4), Target(6, 4))),
         ),
     ),
     Measurement(
@@ -177,7 +211,7 @@ MEASUREMENTS = (
                 "late",
                 MS,
                 99,
-                targets={SERVER: Target(50), SERVER_IN_MEMORY: Target(50)},
+                targets=_served(Target(50), memory=True),
             ),
         ),
     ),
@@ -192,20 +226,22 @@ MEASUREMENTS = (
                 "late",
                 MS,
                 99,
-                targets={SERVER: Target(50), SERVER_IN_MEMORY: Target(50)},
+                targets=_served(Target(50), memory=True),
             ),
         ),
     ),
     Measurement(
         "cold_open",
         "server",
-        (Figure("process start to ready, 20,000 finished jobs", "ready", MS, targets={SERVER: Target(600)}),),
+        (Figure("process start to ready, 20,000 finished jobs", "ready", MS, targets=_served(Target(600))),),
     ),
     Measurement(
         "import",
         "import",
         (
-            Figure("import, over a bare interpreter", "import", MS, targets={OURS: Target(100)}),
+            Figure(
+                "import, over a bare interpreter", "import", MS, targets=dict.fromkeys((OURS, ON_POSTGRES), Target(100))
+            ),
             Figure("import and first use, over a bare interpreter", "first_use", MS),
         ),
     ),
@@ -213,6 +249,22 @@ MEASUREMENTS = (
     _large("scheduled jobs", "large_scheduled"),
     _large("finished records", "large_finished"),
     _large("jobs of other kinds ahead", "large_kinds"),
+    Measurement(
+        "large_snapshot",
+        "large",
+        (
+            Figure(
+                "drain after half of the rows, dead ones kept by an old snapshot",
+                "kept",
+                Unit.SHARE,
+                targets=_alike(Target(0.9), Target(0.9)),
+            ),
+            Figure("its rate at the end", "rate_last"),
+            Figure("its rate at the beginning", "rate_first"),
+            Figure("the rate in turns without a snapshot, at the end", "rate_free_last"),
+            Figure("the rate in turns without a snapshot, at the beginning", "rate_free_first"),
+        ),
+    ),
 )
 
 PARTS = tuple(dict.fromkeys(measurement.part for measurement in MEASUREMENTS))

@@ -49,7 +49,7 @@ class PickUp:
         self._sent[number] = time.monotonic_ns() + int((at.timestamp() - time.time()) * 1e9)
 
     def milliseconds(self) -> list[float]:
-        """Wait for the consumer's end and return how long after its time each counted job arrived."""
+        """Wait for the consumer's end and return how long after its time each counted job arrived; blocks."""
         output, _ = self._consumer.communicate(timeout=PATIENCE)
         arrived = msgspec.json.decode(output, type=dict[int, int], strict=False)
         return [(arrived[number] - sent) / 1e6 for number, sent in self._sent.items() if number >= WARM_UP]

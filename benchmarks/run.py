@@ -1,4 +1,4 @@
-"""Takes the measurements, each in a process of its own, in folders that are gone afterwards."""
+"""Takes the measurements, each in a process of its own, in folders that are gone afterwards with their databases."""
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,12 +7,16 @@ from typing import Literal
 
 import msgspec
 
+from benchmarks import postgres_databases
 from benchmarks.child import Answer, Introduction, Request
 from benchmarks.contestant import Trial
+from benchmarks.measurements import MEASUREMENTS
 from benchmarks.plan import Step
 from benchmarks.process import MeasurementFailed, ask
 
 SECONDS = {"introduce": 60.0, "measure": 300.0, "prepare": 1_800.0}
+LARGE_SECONDS = 1_800.0
+LARGE = frozenset(measurement.name for measurement in MEASUREMENTS if measurement.part == "large")
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -40,7 +44,7 @@ class Runner:
         except MeasurementFailed as failure:
             return Introduction(contestant, missing=failure.reason)
         finally:
-            shutil.rmtree(folder)
+            _remove(folder)
         return answer.introduction or Introduction(contestant, missing="it did not introduce itself")
 
     def take(self, steps: Sequence[Step], contestants: Mapping[str, Introduction]) -> Iterator[Finding]:
@@ -59,19 +63,19 @@ class Runner:
         try:
             return self._ask("measure", step.contestant, step.measurement.name, folder)
         finally:
-            shutil.rmtree(folder)
+            _remove(folder)
 
     def _measure_prepared(self, step: Step) -> Answer:
         """Use the folder that the first repetition prepared; it goes when another one is needed, or with the run."""
         folder = self._trial.folder / f"prepared-{step.contestant}-{step.measurement.name}"
         if not folder.exists():
             for old in self._trial.folder.glob("prepared-*"):
-                shutil.rmtree(old)
+                _remove(old)
             folder.mkdir()
             try:
                 self._ask("prepare", step.contestant, step.measurement.name, folder)
             except MeasurementFailed:
-                shutil.rmtree(folder)
+                _remove(folder)
                 raise
         return self._ask("measure", step.contestant, step.measurement.name, folder)
 
@@ -85,4 +89,10 @@ class Runner:
     ) -> Answer:
         trial = msgspec.structs.replace(self._trial, path=str(folder))
         request = Request(action, contestant, trial, measurement)
-        return ask(request, answer=self._trial.folder / "answer.json", seconds=SECONDS[action])
+        seconds = LARGE_SECONDS if measurement in LARGE else SECONDS[action]
+        return ask(request, answer=self._trial.folder / "answer.json", seconds=seconds)
+
+
+def _remove(folder: Path) -> None:
+    postgres_databases.drop_all(folder)
+    shutil.rmtree(folder)

@@ -4,17 +4,31 @@ from importlib import import_module
 
 from benchmarks.contestant import Contestant
 
-PLACES = {
-    "windlass": "windlass:SQLITE",
-    "windlass-memory": "windlass:MEMORY",
-    "windlass-server": "server:SQLITE",
-    "windlass-server-memory": "server:MEMORY",
-    "bare": "bare_sqlite:CONTESTANT",
-    "honker": "honker:CONTESTANT",
-    "litequeue": "litequeue:CONTESTANT",
-    "huey": "huey:CONTESTANT",
-    "persist-queue": "persist_queue:CONTESTANT",
+STORES = {
+    "sqlite": {
+        "windlass": "windlass:SQLITE",
+        "windlass-memory": "windlass:MEMORY",
+        "windlass-server": "server:SQLITE",
+        "windlass-server-memory": "memory_server:CONTESTANT",
+        "bare": "bare_sqlite:CONTESTANT",
+        "honker": "honker:CONTESTANT",
+        "litequeue": "litequeue:CONTESTANT",
+        "huey": "huey:CONTESTANT",
+        "persist-queue": "persist_queue:CONTESTANT",
+    },
+    "postgres": {
+        "windlass-postgres": "windlass:POSTGRES",
+        "windlass-server-postgres": "server:POSTGRES",
+        "windlass-server-postgres-uvloop": "server:POSTGRES_ON_UVLOOP",
+        "bare-postgres": "bare_postgres:CONTESTANT",
+        "pgqueuer": "pgqueuer:CONTESTANT",
+        "procrastinate": "procrastinate:CONTESTANT",
+        "oban": "oban:CONTESTANT",
+    },
 }
+"""The contestants of a run, by the store that they are measured on; memory stands with the store that needs nothing."""
+
+PLACES = {name: place for places in STORES.values() for name, place in places.items()}
 
 
 def load(name: str) -> Contestant:

@@ -2,245 +2,193 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
 import windlass
-from benchmarks import large, large_server, on_schedule, two_processes
+from benchmarks import held_snapshot, large, large_server, on_schedule, postgres_databases, two_processes
 from benchmarks.app import KEPT, BenchApp
 from benchmarks.contestant import Arrived, Contestant, Measure, Outcome, Role, Trial
 from benchmarks.delay import DELAYED, run_times
-from benchmarks.machine import peak_mib
+from benchmarks.drain import drain, until_done
 from benchmarks.pickup import pick_up
 from benchmarks.producer import fill_by_another, producer
 from benchmarks.serving import serving
+from benchmarks.store_urls import CROWDED, MAIN, Url, postgres_url, sqlite_url
 from benchmarks.workload import FIRST_NUMBER, TEXT, Stopwatch
 
-NAME = "windlass-server"
-IN_MEMORY = "memory://"
+T = TypeVar("T")
+
 AT_ONCE = timedelta(0)
 LONG = 60.0
 COLD_ROWS = 20_000
 
 
-def file_url(folder: Path) -> str:
-    """Return the URL of a file in the folder, every option at its default."""
-    return f"sqlite:///{folder / 'windlass.db'}"
+def on_asyncio(main: Coroutine[Any, Any, T]) -> T:
+    """Run on the interpreter's own loop."""
+    return asyncio.run(main)
 
 
-def drain_file(trial: Trial, *, keep: timedelta) -> Outcome:
-    """Drain a file that another process has filled."""
-    fill_by_another(NAME, trial.folder, trial.jobs)
-    return asyncio.run(_drain_file(trial, keep))
+def on_uvloop(main: Coroutine[Any, Any, T]) -> T:
+    """Run on uvloop."""
+    result: T = import_module("uvloop").run(main)
+    return result
 
 
-async def _drain_file(trial: Trial, keep: timedelta) -> Outcome:
-    made = BenchApp(file_url(trial.folder), keep=keep)
-    async with made.app:
-        return await _drain(made, trial)
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The measurements of a server on one store; `name` is that of the contestant, for its other processes."""
 
+    name: str
+    url: Url
+    run: Callable[[Coroutine[Any, Any, Outcome]], Outcome] = on_asyncio
 
-def drain_memory(trial: Trial, *, keep: timedelta) -> Outcome:
-    """Drain a store in memory, which can only be filled by the same process."""
-    return asyncio.run(_drain_memory(trial, keep))
+    def drain(self, trial: Trial, *, keep: timedelta) -> Outcome:
+        """Drain a store that another process has filled."""
+        fill_by_another(self.name, trial.folder, trial.jobs)
+        return self.run(self._drain(trial, keep))
 
-
-async def _drain_memory(trial: Trial, keep: timedelta) -> Outcome:
-    made = BenchApp(IN_MEMORY, keep=keep)
-    async with made.app:
-        await made.fill(made.nothing, trial.jobs)
-        return await _drain(made, trial)
-
-
-async def _drain(made: BenchApp, trial: Trial) -> Outcome:
-    watch = Stopwatch(trial.drain_seconds)
-    async with windlass.Server(made.app):
-        return await _until_done(made, trial, watch)
-
-
-async def _until_done(made: BenchApp, trial: Trial, watch: Stopwatch) -> Outcome:
-    """Wait until every job is marked as done in the store, or time is up; what has begun is counted then."""
-    if await made.count.wait(trial.jobs, trial.drain_seconds):
-        await made.all_succeeded(trial.jobs)
-    else:
-        watch.is_over()
-    figures = watch.figures(made.count.begun)
-    if made.count.begun > trial.jobs:
-        message = f"{made.count.begun} attempts of {trial.jobs} jobs"
-        raise RuntimeError(message)
-    return Outcome({**figures, "peak_mib": peak_mib()})
-
-
-def end_to_end(trial: Trial) -> Outcome:
-    """Work what another process enqueues meanwhile."""
-    with producer(NAME, trial.folder, trial.jobs) as producing:
-        return asyncio.run(_end_to_end(trial, producing.go))
-
-
-async def _end_to_end(trial: Trial, go: Callable[[], None]) -> Outcome:
-    made = BenchApp(file_url(trial.folder))
-    async with made.app, windlass.Server(made.app):
-        watch = Stopwatch(trial.drain_seconds)
-        go()
-        return await _until_done(made, trial, watch)
-
-
-def produce(folder: Path, count: int, ready: Callable[[], None]) -> None:
-    """Enqueue calls of the handler, 1,000 at once."""
-
-    async def enqueue() -> None:
-        made = BenchApp(file_url(folder))
+    async def _drain(self, trial: Trial, keep: timedelta) -> Outcome:
+        made = BenchApp(self._main(trial.folder), keep=keep)
         async with made.app:
-            ready()
-            await made.fill(made.nothing, count)
+            return await drain(made, trial)
 
-    asyncio.run(enqueue())
+    def end_to_end(self, trial: Trial) -> Outcome:
+        """Work what another process enqueues meanwhile."""
+        with producer(self.name, trial.folder, trial.jobs) as producing:
+            return self.run(self._end_to_end(trial, producing.go))
 
-
-def pickup(trial: Trial) -> Outcome:
-    """Enqueue to an idle server in another process."""
-    return asyncio.run(_pickup(trial))
-
-
-async def _pickup(trial: Trial) -> Outcome:
-    made = BenchApp(file_url(trial.folder))
-    async with made.app:
-        with pick_up(NAME, trial.folder, trial.pickups) as run:
-            for number, gap in run.turns():
-                await asyncio.sleep(gap)
-                run.sending(number)
-                await made.arrive.enqueue(FIRST_NUMBER + number, TEXT)
-            return Outcome(samples={"pickup": run.milliseconds()})
-
-
-def consume(folder: Path, count: int, ready: Callable[[], None], arrived: Arrived) -> None:
-    """Serve until `count` jobs have begun."""
-
-    async def serve() -> None:
-        made = BenchApp(file_url(folder), arrived=lambda number: arrived({"n": FIRST_NUMBER + number}))
+    async def _end_to_end(self, trial: Trial, go: Callable[[], None]) -> Outcome:
+        made = BenchApp(self._main(trial.folder))
         async with made.app, windlass.Server(made.app):
-            ready()
-            await made.count.wait(count, LONG)
+            watch = Stopwatch(trial.drain_seconds)
+            go()
+            return await until_done(made, trial, watch)
 
-    asyncio.run(serve())
+    def produce(self, folder: Path, count: int, ready: Callable[[], None]) -> None:
+        """Enqueue calls of the handler, 1,000 at once."""
+
+        async def enqueue() -> None:
+            made = BenchApp(self._main(folder))
+            async with made.app:
+                ready()
+                await made.fill(made.nothing, count)
+
+        asyncio.run(enqueue())
+
+    def pickup(self, trial: Trial) -> Outcome:
+        """Enqueue to an idle server in another process."""
+        return self.run(self._pickup(trial))
+
+    async def _pickup(self, trial: Trial) -> Outcome:
+        made = BenchApp(self._main(trial.folder))
+        async with made.app:
+            with pick_up(self.name, trial.folder, trial.pickups) as run:
+                for number, gap in run.turns():
+                    await asyncio.sleep(gap)
+                    run.sending(number)
+                    await made.arrive.enqueue(FIRST_NUMBER + number, TEXT)
+                return Outcome(samples={"pickup": await asyncio.to_thread(run.milliseconds)})
+
+    def consume(self, folder: Path, count: int, ready: Callable[[], None], arrived: Arrived) -> None:
+        """Serve until `count` jobs have begun."""
+
+        async def serve() -> Outcome:
+            made = BenchApp(self._main(folder), arrived=lambda number: arrived({"n": FIRST_NUMBER + number}))
+            async with made.app, windlass.Server(made.app):
+                ready()
+                await made.count.wait(count, LONG)
+            return Outcome()
+
+        self.run(serve())
+
+    def delayed(self, trial: Trial) -> Outcome:
+        """Enqueue jobs that come due one after the other to an idle server in another process."""
+        return self.run(self._delayed(trial))
+
+    async def _delayed(self, trial: Trial) -> Outcome:
+        made = BenchApp(self._main(trial.folder))
+        async with made.app:
+            with pick_up(self.name, trial.folder, DELAYED) as run:
+                times = dict(zip(run.numbers, run_times(len(run.numbers), datetime.now(UTC)), strict=True))
+                await made.enqueue_for(times)
+                for number, at in times.items():
+                    run.due(number, at)
+                return Outcome(samples={"late": await asyncio.to_thread(run.milliseconds)})
+
+    def on_schedule(self, trial: Trial) -> Outcome:
+        """Let schedules make jobs on an idle server."""
+        return self.run(on_schedule.measure(self._main(trial.folder)))
+
+    def compare_processes(self, trial: Trial) -> Outcome:
+        """Measure one process of `windlass worker` and two on busy jobs."""
+        return self.run(two_processes.compare(trial, url=self._main(trial.folder)))
+
+    def prepare_cold(self, trial: Trial) -> None:
+        """Leave a store with finished jobs."""
+        crowd = large_server.CROWDS["large_finished"]
+        large.prepare(msgspec.structs.replace(trial, rows=COLD_ROWS), crowd=crowd, url=self.url)
+
+    def cold_open(self, trial: Trial) -> Outcome:
+        """Time a server process on that store from its very start to the return of `Server.start`."""
+        url = self.url(trial.folder, CROWDED)
+        began = time.perf_counter()
+        with serving(url):
+            return Outcome({"ready": (time.perf_counter() - began) * 1e3})
+
+    def compare_large(self, trial: Trial) -> Outcome:
+        """Measure a server on a crowded store beside one on an empty store."""
+        return self.run(large_server.compare(trial, url=self.url))
+
+    def compare_snapshot(self, trial: Trial) -> Outcome:
+        """Measure a server under a held snapshot beside one without."""
+        return self.run(held_snapshot.by_server(trial))
+
+    def contestant(self, how: str, durability: Callable[[Path], str], **more: Measure) -> Contestant:
+        """Return the contestant with all of these; `more` are measurements of its store alone."""
+        measures: dict[str, Measure] = {
+            "claim_deleted": partial(self.drain, keep=AT_ONCE),
+            "claim_kept": partial(self.drain, keep=KEPT),
+            "end_to_end": self.end_to_end,
+            "two_processes": self.compare_processes,
+            "pickup": self.pickup,
+            "delayed": self.delayed,
+            "on_schedule": self.on_schedule,
+            "cold_open": self.cold_open,
+        }
+        crowds = large_server.CROWDS
+        return Contestant(
+            name=self.name,
+            role=Role.OURS,
+            distribution="windlass",
+            module="windlass",
+            how=how,
+            durability=durability,
+            measures=measures | dict.fromkeys(crowds, self.compare_large) | more,
+            first_use="windlass.Server(windlass.App('memory://'))",
+            prepare={name: partial(large.prepare, crowd=crowd, url=self.url) for name, crowd in crowds.items()}
+            | {"cold_open": self.prepare_cold},
+            consume=self.consume,
+            produce=self.produce,
+        )
+
+    def _main(self, folder: Path) -> str:
+        return self.url(folder, MAIN)
 
 
-def delayed_file(trial: Trial) -> Outcome:
-    """Enqueue jobs that come due one after the other to an idle server in another process."""
-    return asyncio.run(_delayed_file(trial))
+HOW = "windlass.Server(app) in one process, one async handler that does nothing; filled by another process"
 
+SQLITE = Served("windlass-server", sqlite_url).contestant(HOW, lambda _: "FULL")
 
-async def _delayed_file(trial: Trial) -> Outcome:
-    made = BenchApp(file_url(trial.folder))
-    async with made.app:
-        with pick_up(NAME, trial.folder, DELAYED) as run:
-            times = dict(zip(run.numbers, run_times(len(run.numbers), datetime.now(UTC)), strict=True))
-            await _enqueue_delayed(made, times)
-            for number, at in times.items():
-                run.due(number, at)
-            return Outcome(samples={"late": run.milliseconds()})
-
-
-def delayed_memory(trial: Trial) -> Outcome:
-    """Enqueue jobs that come due one after the other to an idle server in the same process."""
-    del trial
-    return asyncio.run(_delayed_memory())
-
-
-async def _delayed_memory() -> Outcome:
-    arrivals: dict[int, float] = {}
-
-    def arrived(number: int) -> None:
-        arrivals[number] = time.time()
-
-    made = BenchApp(IN_MEMORY, arrived=arrived)
-    async with made.app, windlass.Server(made.app):
-        times = dict(enumerate(run_times(DELAYED, datetime.now(UTC))))
-        await _enqueue_delayed(made, times)
-        await made.count.wait(DELAYED)
-    return Outcome(samples={"late": [(arrivals[number] - at.timestamp()) * 1e3 for number, at in times.items()]})
-
-
-async def _enqueue_delayed(made: BenchApp, times: dict[int, datetime]) -> None:
-    calls = [made.arrive.options(run_at=at).call(FIRST_NUMBER + number, TEXT) for number, at in times.items()]
-    await made.app.enqueue_many(calls)
-
-
-def on_schedule_file(trial: Trial) -> Outcome:
-    """Let schedules make jobs on an idle server."""
-    return asyncio.run(on_schedule.measure(file_url(trial.folder)))
-
-
-def on_schedule_memory(trial: Trial) -> Outcome:
-    """Do the same in memory."""
-    del trial
-    return asyncio.run(on_schedule.measure(IN_MEMORY))
-
-
-def compare_processes(trial: Trial) -> Outcome:
-    """Measure one process of `windlass worker` and two on busy jobs."""
-    return asyncio.run(two_processes.compare(trial, url=file_url(trial.folder)))
-
-
-def prepare_cold(trial: Trial) -> None:
-    """Leave a file with finished jobs."""
-    large.prepare(msgspec.structs.replace(trial, rows=COLD_ROWS), crowd=large_server.CROWDS["large_finished"])
-
-
-def cold_open(trial: Trial) -> Outcome:
-    """Time a server process on that file from its very start to the return of `Server.start`."""
-    began = time.perf_counter()
-    with serving(large.url(trial.folder, "crowded")):
-        return Outcome({"ready": (time.perf_counter() - began) * 1e3})
-
-
-def compare_large(trial: Trial) -> Outcome:
-    """Measure a server on a crowded file beside one on an empty file."""
-    return asyncio.run(large_server.compare(trial))
-
-
-_MEASURES: dict[str, Measure] = {
-    "claim_deleted": partial(drain_file, keep=AT_ONCE),
-    "claim_kept": partial(drain_file, keep=KEPT),
-    "end_to_end": end_to_end,
-    "two_processes": compare_processes,
-    "pickup": pickup,
-    "delayed": delayed_file,
-    "on_schedule": on_schedule_file,
-    "cold_open": cold_open,
-}
-_MEASURES.update(dict.fromkeys(large_server.CROWDS, compare_large))
-
-SQLITE = Contestant(
-    name=NAME,
-    role=Role.OURS,
-    distribution="windlass",
-    module="windlass",
-    how="windlass.Server(app) in one process, one async handler that does nothing; filled by another process",
-    durability=lambda _: "FULL",
-    measures=_MEASURES,
-    first_use="windlass.Server(windlass.App('memory://'))",
-    prepare={name: partial(large.prepare, crowd=crowd) for name, crowd in large_server.CROWDS.items()}
-    | {"cold_open": prepare_cold},
-    consume=consume,
-    produce=produce,
-)
-
-MEMORY = Contestant(
-    name="windlass-server-memory",
-    role=Role.MODEL,
-    distribution="windlass",
-    module="windlass",
-    how="the same server on memory://, filled by its own process",
-    durability=lambda _: "lives with its process",
-    measures={
-        "claim_deleted": partial(drain_memory, keep=AT_ONCE),
-        "claim_kept": partial(drain_memory, keep=KEPT),
-        "delayed": delayed_memory,
-        "on_schedule": on_schedule_memory,
-    },
+_ON_POSTGRES = Served("windlass-server-postgres", postgres_url)
+POSTGRES = _ON_POSTGRES.contestant(HOW, postgres_databases.durability, large_snapshot=_ON_POSTGRES.compare_snapshot)
+POSTGRES_ON_UVLOOP = Served("windlass-server-postgres-uvloop", postgres_url, on_uvloop).contestant(
+    "the same on uvloop", postgres_databases.durability
 )

@@ -1,4 +1,4 @@
-"""Windlass by its public client, on SQLite with default settings and in memory."""
+"""Windlass by its public client, on each store with default settings."""
 
 import asyncio
 import time
@@ -8,33 +8,21 @@ from functools import partial
 from pathlib import Path
 
 import windlass
-from benchmarks import large
+from benchmarks import held_snapshot, large, postgres_databases
 from benchmarks.contestant import Arrived, Contestant, Measure, Outcome, Role, Trial
 from benchmarks.latency import LIMIT, claim_figures
 from benchmarks.loops import LEASE, drain, fill
 from benchmarks.pickup import pick_up
+from benchmarks.store_urls import MAIN, Url, memory_url, postgres_url, sqlite_url
 from benchmarks.workload import BULK, CALLERS, QUEUE, Stopwatch, chunks, payload, payloads
 
-NAME = "windlass"
 WAIT = timedelta(seconds=5)
-
-Url = Callable[[Path], str]
-
-
-def sqlite_url(folder: Path) -> str:
-    """Return the URL of a file in the folder, every option at its default."""
-    return f"sqlite:///{folder / 'windlass.db'}"
-
-
-def memory_url(_folder: Path) -> str:
-    """Return the URL of a store of its own in memory."""
-    return "memory://"
 
 
 async def enqueue_one(trial: Trial, *, url: Url) -> Outcome:
     """Enqueue one job after the other, each awaited."""
     values = payloads(range(trial.jobs))
-    async with windlass.connect(url(trial.folder)) as client:
+    async with windlass.connect(url(trial.folder, MAIN)) as client:
         done = 0
         watch = Stopwatch(trial.seconds)
         for value in values:
@@ -48,7 +36,7 @@ async def enqueue_one(trial: Trial, *, url: Url) -> Outcome:
 async def enqueue_callers(trial: Trial, *, url: Url) -> Outcome:
     """Enqueue from 64 coroutines, each awaiting its own calls one after the other."""
     share = max(1, trial.jobs // CALLERS)
-    async with windlass.connect(url(trial.folder)) as client:
+    async with windlass.connect(url(trial.folder, MAIN)) as client:
         watch = Stopwatch(trial.seconds)
 
         async def call(caller: int) -> int:
@@ -65,7 +53,7 @@ async def enqueue_callers(trial: Trial, *, url: Url) -> Outcome:
 async def enqueue_many(trial: Trial, *, url: Url) -> Outcome:
     """Enqueue batches of 1,000; making the `NewJob`s is part of it."""
     batches = [payloads(numbers) for numbers in chunks(trial.jobs, BULK)]
-    async with windlass.connect(url(trial.folder)) as client:
+    async with windlass.connect(url(trial.folder, MAIN)) as client:
         done = 0
         watch = Stopwatch(trial.seconds)
         for batch in batches:
@@ -78,7 +66,7 @@ async def enqueue_many(trial: Trial, *, url: Url) -> Outcome:
 
 async def claim_loop(trial: Trial, *, url: Url, keep: timedelta | None) -> Outcome:
     """Drain by `claim_many(limit=100)` in two loops with concurrent acks."""
-    async with windlass.connect(url(trial.folder), keep_succeeded=keep) as client:
+    async with windlass.connect(url(trial.folder, MAIN), keep_succeeded=keep) as client:
         await fill(client, trial.jobs)
         watch = Stopwatch(trial.drain_seconds)
         acked = await drain(client, trial.jobs, watch=watch)
@@ -93,7 +81,7 @@ async def claim_loop(trial: Trial, *, url: Url, keep: timedelta | None) -> Outco
 async def claim_latency(trial: Trial, *, url: Url) -> Outcome:
     """Time each `claim_many(limit=20)` of a drain, the acks outside."""
     milliseconds: list[float] = []
-    async with windlass.connect(url(trial.folder), keep_succeeded=timedelta(0)) as client:
+    async with windlass.connect(url(trial.folder, MAIN), keep_succeeded=timedelta(0)) as client:
         await fill(client, trial.jobs)
         while True:
             began = time.perf_counter()
@@ -105,24 +93,24 @@ async def claim_latency(trial: Trial, *, url: Url) -> Outcome:
             await asyncio.gather(*[client.ack(claim) for claim in claims])
 
 
-async def pickup(trial: Trial) -> Outcome:
+async def pickup(trial: Trial, *, name: str, url: Url) -> Outcome:
     """Enqueue to an idle `claim(wait=...)` in another process."""
-    async with windlass.connect(sqlite_url(trial.folder)) as client:
-        with pick_up(NAME, trial.folder, trial.pickups) as run:
+    async with windlass.connect(url(trial.folder, MAIN)) as client:
+        with pick_up(name, trial.folder, trial.pickups) as run:
             for number, gap in run.turns():
                 await asyncio.sleep(gap)
                 value = payload(number)
                 run.sending(number)
                 await client.enqueue(QUEUE, value)
-            return Outcome(samples={"pickup": run.milliseconds()})
+            return Outcome(samples={"pickup": await asyncio.to_thread(run.milliseconds)})
 
 
-def consume(folder: Path, count: int, ready: Callable[[], None], arrived: Arrived) -> None:
+def consume(folder: Path, count: int, ready: Callable[[], None], arrived: Arrived, *, url: Url) -> None:
     """Claim one job at a time, asleep until it comes."""
 
     async def loop() -> None:
         left = count
-        async with windlass.connect(sqlite_url(folder), keep_succeeded=timedelta(0)) as client:
+        async with windlass.connect(url(folder, MAIN), keep_succeeded=timedelta(0)) as client:
             ready()
             while left:
                 claim = await client.claim(QUEUE, lease=LEASE, wait=WAIT)
@@ -152,19 +140,28 @@ def _measures(url: Url) -> dict[str, Measure]:
     }
 
 
-SQLITE = Contestant(
-    name=NAME,
-    role=Role.OURS,
-    distribution="windlass",
-    module="windlass",
-    how="the async client; drained by two loops of claim_many(limit=100) with concurrent acks",
-    durability=lambda _: "FULL",
-    measures=_measures(sqlite_url)
-    | {"pickup": _run(pickup)}
-    | {name: _run(partial(large.compare, crowd=crowd)) for name, crowd in large.CROWDS.items()},
-    first_use="windlass.connect('memory://')",
-    prepare={name: partial(large.prepare, crowd=crowd) for name, crowd in large.CROWDS.items()},
-    consume=consume,
+def _contestant(name: str, url: Url, durability: Callable[[Path], str], **more: Measure) -> Contestant:
+    """Return the client on a store that other processes reach too; `more` are measurements of that store alone."""
+    return Contestant(
+        name=name,
+        role=Role.OURS,
+        distribution="windlass",
+        module="windlass",
+        how="the async client; drained by two loops of claim_many(limit=100) with concurrent acks",
+        durability=durability,
+        measures=_measures(url)
+        | {"pickup": _run(partial(pickup, name=name, url=url))}
+        | {crowd: _run(partial(large.compare, crowd=made, url=url)) for crowd, made in large.CROWDS.items()}
+        | more,
+        first_use="windlass.connect('memory://')",
+        prepare={crowd: partial(large.prepare, crowd=made, url=url) for crowd, made in large.CROWDS.items()},
+        consume=partial(consume, url=url),
+    )
+
+
+SQLITE = _contestant("windlass", sqlite_url, lambda _: "FULL")
+POSTGRES = _contestant(
+    "windlass-postgres", postgres_url, postgres_databases.durability, large_snapshot=_run(held_snapshot.by_client)
 )
 
 MEMORY = Contestant(

@@ -1,0 +1,70 @@
+"""Windlass by its server in memory, which only its own process can fill."""
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import windlass
+from benchmarks import on_schedule
+from benchmarks.app import KEPT, BenchApp
+from benchmarks.contestant import Contestant, Outcome, Role, Trial
+from benchmarks.delay import DELAYED, run_times
+from benchmarks.drain import drain
+
+URL = "memory://"
+AT_ONCE = timedelta(0)
+
+
+def drained(trial: Trial, *, keep: timedelta) -> Outcome:
+    """Drain a store that the same process has filled."""
+    return asyncio.run(_drained(trial, keep))
+
+
+async def _drained(trial: Trial, keep: timedelta) -> Outcome:
+    made = BenchApp(URL, keep=keep)
+    async with made.app:
+        await made.fill(made.nothing, trial.jobs)
+        return await drain(made, trial)
+
+
+def delayed(trial: Trial) -> Outcome:
+    """Enqueue jobs that come due one after the other to an idle server in the same process."""
+    del trial
+    return asyncio.run(_delayed())
+
+
+async def _delayed() -> Outcome:
+    arrivals: dict[int, float] = {}
+
+    def arrived(number: int) -> None:
+        arrivals[number] = time.time()
+
+    made = BenchApp(URL, arrived=arrived)
+    async with made.app, windlass.Server(made.app):
+        times = dict(enumerate(run_times(DELAYED, datetime.now(UTC))))
+        await made.enqueue_for(times)
+        await made.count.wait(DELAYED)
+    return Outcome(samples={"late": [(arrivals[number] - at.timestamp()) * 1e3 for number, at in times.items()]})
+
+
+def scheduled(trial: Trial) -> Outcome:
+    """Let schedules make jobs on an idle server."""
+    del trial
+    return asyncio.run(on_schedule.measure(URL))
+
+
+CONTESTANT = Contestant(
+    name="windlass-server-memory",
+    role=Role.MODEL,
+    distribution="windlass",
+    module="windlass",
+    how="the same server on memory://, filled by its own process",
+    durability=lambda _: "lives with its process",
+    measures={
+        "claim_deleted": partial(drained, keep=AT_ONCE),
+        "claim_kept": partial(drained, keep=KEPT),
+        "delayed": delayed,
+        "on_schedule": scheduled,
+    },
+)

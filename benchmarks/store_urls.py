@@ -1,0 +1,29 @@
+"""Where a measurement's folder keeps its store: the one thing in which our contestants on different stores differ."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import postgres_databases
+
+Url = Callable[[Path, str], str]
+"""Returns the URL of the store of this name that belongs to a folder, every option at its default."""
+
+MAIN = postgres_databases.MAIN
+CROWDED = "crowded"
+EMPTY = "empty"
+
+
+def sqlite_url(folder: Path, name: str) -> str:
+    """Return the URL of a file in the folder."""
+    return f"sqlite:///{folder / name}.db"
+
+
+def memory_url(folder: Path, name: str) -> str:
+    """Return the URL of a store of its own in memory."""
+    del folder, name
+    return "memory://"
+
+
+def postgres_url(folder: Path, name: str) -> str:
+    """Return the URL of a database of the folder's own."""
+    return postgres_databases.url_of(folder, name)
