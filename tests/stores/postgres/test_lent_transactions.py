@@ -143,10 +143,10 @@ async def test_a_user_who_keeps_the_connection_cannot_use_it_after_the_end(clien
 
 
 async def test_to_wait_for_a_turn_has_no_deadline(schema: str) -> None:
-    async with windlass.connect(f"{schema}&connections=1&timeout=0.1") as client:
+    async with windlass.connect(f"{schema}&connections=1&timeout=1") as client:
         async with client.store.transaction():
             waiting = asyncio.create_task(run_in(client.store, "select 1"))
-            done, _ = await asyncio.wait({waiting}, timeout=0.3)
+            done, _ = await asyncio.wait({waiting}, timeout=1.3)
 
         assert not done
         assert await asyncio.wait_for(waiting, 10) > 0
