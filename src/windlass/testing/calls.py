@@ -7,7 +7,7 @@ several calls were made together, in some order of them.
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import permutations
+from itertools import chain, permutations
 from typing import Any
 
 from windlass.core.errors import UniqueConflict
@@ -38,6 +38,8 @@ class Call:
     name: str
     make: Callable[[Store], Awaitable[Any]]
     explain: Callable[[Model, Any], bool]
+    holds: Collection[JobId] | None = ()
+    """The jobs that it has in hand while it is under way; None when they can be any."""
 
 
 def explanation(model: Model, calls: Sequence[Call], answers: Sequence[object]) -> list[Model]:
@@ -45,9 +47,16 @@ def explanation(model: Model, calls: Sequence[Call], answers: Sequence[object]) 
     explained: list[Model] = []
     for order in permutations(zip(calls, answers, strict=True)):
         trial = model.copy()
-        if all(call.explain(trial, answer) for call, answer in order):
+        if all(_explain_beside(trial, call, answer, calls) for call, answer in order):
+            trial.busy = frozenset()
             explained.append(trial)
     return explained
+
+
+def _explain_beside(model: Model, call: Call, answer: object, calls: Sequence[Call]) -> bool:
+    others = [other.holds for other in calls if other is not call]
+    model.busy = frozenset(model.jobs if None in others else chain.from_iterable(filter(None, others)))
+    return call.explain(model, answer)
 
 
 def enqueue(jobs: Sequence[PreparedJob], request_id: str | None = None) -> Call:
@@ -65,7 +74,7 @@ def enqueue(jobs: Sequence[PreparedJob], request_id: str | None = None) -> Call:
         except UniqueConflict:
             return answer is UniqueConflict
 
-    return Call("enqueue", make, explain)
+    return Call("enqueue", make, explain, _held_by_keys(jobs))
 
 
 def claim(request: ClaimRequest, request_id: str | None = None) -> Call:
@@ -76,14 +85,14 @@ def claim(request: ClaimRequest, request_id: str | None = None) -> Call:
         return [(visible(claim.job), claim.token) for claim in claims]
 
     def explain(model: Model, answer: list[tuple[Job, Token]]) -> bool:
-        expected = model.claim(request)
+        expected = model.claim(request, [job.id for job, _ in answer])
         if [record.job.id for record in expected] != [job.id for job, _ in answer]:
             return False
         for record, (_, token) in zip(expected, answer, strict=True):
             model.give(record, token, request)
         return [visible(record.job) for record in expected] == [job for job, _ in answer]
 
-    return Call("claim", make, explain)
+    return Call("claim", make, explain, holds=None)
 
 
 def settle(batch: Sequence[Settlement], request_id: str | None = None) -> Call:
@@ -98,7 +107,7 @@ def settle(batch: Sequence[Settlement], request_id: str | None = None) -> Call:
             for each, given in zip(batch, answer, strict=True)
         )
 
-    return Call("settle", make, explain)
+    return Call("settle", make, explain, None if any(each.then for each in batch) else [each.job_id for each in batch])
 
 
 # whoever deleted the record may or may not remember the token that settled it
@@ -138,13 +147,17 @@ def cancel(ids: Sequence[JobId], retention: Retention) -> Call:
         "cancel",
         lambda store: store.cancel(ids, retention),
         lambda model, answer: answer == [model.cancel(job_id, retention) for job_id in ids],
+        ids,
     )
 
 
 def retry(ids: Sequence[JobId]) -> Call:
     """Retry jobs in any state."""
     return Call(
-        "retry", lambda store: store.retry(ids), lambda model, answer: answer == [model.retry(each) for each in ids]
+        "retry",
+        lambda store: store.retry(ids),
+        lambda model, answer: answer == [model.retry(each) for each in ids],
+        ids,
     )
 
 
@@ -179,7 +192,10 @@ def rescue(request: RescueRequest, retention: Retention) -> Call:
     return Call(
         "rescue",
         lambda store: store.rescue(request, retention),
-        lambda model, answer: sorted(answer) == sorted(model.rescue(request, retention)),
+        lambda model, answer: (
+            sorted(answer) == sorted(model.rescue(request, retention, [rescued.id for rescued in answer]))
+        ),
+        holds=None,
     )
 
 
@@ -246,7 +262,7 @@ def fire(firing: Firing) -> Call:
         except UniqueConflict:
             return answer is UniqueConflict
 
-    return Call("fire", make, explain)
+    return Call("fire", make, explain, _held_by_keys(firing.jobs))
 
 
 def visible(job: Job) -> Job:
@@ -267,6 +283,11 @@ def _renewed(model: Model, job_id: JobId, token: Token, lease: timedelta) -> tup
         return None
     job = model.jobs[job_id].job
     return job.lease_expires_at, job.cancel_requested
+
+
+def _held_by_keys(jobs: Sequence[PreparedJob]) -> Collection[JobId] | None:
+    """Return which jobs a call holds that brings these: those that have their keys may be any."""
+    return None if any(job.unique is not None for job in jobs) else ()
 
 
 def _named(answer: SettleResult) -> str:

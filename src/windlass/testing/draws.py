@@ -38,7 +38,13 @@ uniques = st.builds(
     match_payload=st.sampled_from([False, False, True]),
 ) | st.builds(Unique, key=st.just("k1"), on_conflict=st.just("replace"))
 
-failures = st.builds(Failure, message=st.sampled_from(["boom", "café"]), type=st.sampled_from([None, "ValueError"]))
+# as clients write them: with neither zero characters nor halves of surrogate pairs
+failures = st.builds(
+    Failure,
+    message=st.sampled_from(["boom", "café"]),
+    type=st.sampled_from([None, "ValueError"]),
+    traceback=st.none() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5),
+)
 verdicts: st.SearchStrategy[Verdict] = st.one_of(
     st.builds(ToSucceeded, result=st.sampled_from([None, b"done"]), codec=st.just("raw")),
     st.builds(ToRetry, delay=seconds, failure=failures),

@@ -174,13 +174,26 @@ class StoreMachine(ScheduleRules):
 
     @rule(rivals=st.lists(draws.rivals, min_size=2, max_size=4))
     def do_together(self, rivals: list[draws.Rival]) -> None:
-        """Make calls at once: some order of them must explain all answers, and what is read afterwards."""
-        made = list(map(self._call, rivals))
+        """Make calls at once: some order of them must explain all answers, and what is read afterwards.
+
+        The jobs of one call are in line as it named them, but those of another may be between them.
+        """
+        made: list[Call] = []
+        lines: list[list[JobId]] = []
+        for rival in rivals:
+            before = len(self.ids)
+            made.append(self._call(rival))
+            lines.append(self.ids[before:])
 
         answers = self.run(gathered(call.make(self.store) for call in made))
 
         seen, schedules = self.view(), self.schedules()
+        line = [job.id for job in seen.jobs]
+        for own in lines:
+            assert [job_id for job_id in line if job_id in own] == [job_id for job_id in own if job_id in line]
         explained = explanation(self.model, made, answers)
+        for model in explained:
+            model.put_in_line(line, after=self.model.made)
         fitting = [model for model in explained if self.wanted(model) == seen and model.schedules.look(schedules)]
         assert fitting, [(call.name, answer) for call, answer in zip(made, answers, strict=True)]
         self.model = fitting[0]

@@ -85,6 +85,8 @@ class Model:
     counts: dict[Minute, dict[str, int]] = field(default_factory=dict[Minute, dict[str, int]])
     gone: set[Token] = field(default_factory=set[Token])
     """Tokens that settled a job whose record was deleted: a store need not remember them."""
+    busy: frozenset[JobId] = frozenset()
+    """Jobs that another call may have in hand: a claim and a rescue need not wait for them, and may pass them by."""
     made: int = 0
 
     def copy(self) -> "Model":
@@ -100,6 +102,13 @@ class Model:
             counts={minute: dict(counts) for minute, counts in self.counts.items()},
             gone=set(self.gone),
         )
+
+    def put_in_line(self, line: Iterable[JobId], *, after: int) -> None:
+        """Give the jobs that were made after the first `after` ones the order of `line`."""
+        later_ones = [record for job_id in line if (record := self.jobs.get(job_id)) and record.job.seq > after]
+        places = sorted(record.job.seq for record in later_ones)
+        for record, place in zip(later_ones, places, strict=True):
+            record.job = record.job._replace(seq=place)
 
     def enqueue(self, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
         """Put jobs in line, all or none."""
@@ -139,15 +148,16 @@ class Model:
             self._write(new.kv)
         return Enqueued(holder.job_id, created=False)
 
-    def claim(self, request: ClaimRequest) -> list[Record]:
+    def claim(self, request: ClaimRequest, answer: Collection[JobId]) -> list[Record]:
         """Return the jobs that are to be given, in order; `give` then hands each to its token."""
+        passed = self.busy.difference(answer)
         self.promote(request.queues)
         places = {queue: place for place, queue in enumerate(dict.fromkeys(request.queues))}
         ready = [r for r in self._in(State.PENDING) if r.job.queue in places and _wants(request, r.job)]
         ready.sort(key=lambda r: (r.job.priority, r.job.run_at, r.job.seq))
         if not request.by_priority:
             ready.sort(key=lambda r: places[r.job.queue])
-        return [r for r in ready if not self.paused.get(r.job.queue)][: request.limit]
+        return [r for r in ready if not self.paused.get(r.job.queue) and r.job.id not in passed][: request.limit]
 
     def give(self, record: Record, token: Token, request: ClaimRequest) -> None:
         """Let `token` hold the job."""
@@ -281,9 +291,11 @@ class Model:
         record.job = record.job._replace(state=state, run_at=at)
         return Changed.DONE
 
-    def rescue(self, request: RescueRequest, retention: Retention) -> list[Rescued]:
+    def rescue(self, request: RescueRequest, retention: Retention, answer: Collection[JobId]) -> list[Rescued]:
         """Take claims back."""
-        return [self._rescue(record, request, retention) for record in list(self._lost(request))]
+        passed = self.busy.difference(answer)
+        lost = [record for record in self._lost(request) if record.job.id not in passed]
+        return [self._rescue(record, request, retention) for record in lost]
 
     def _lost(self, request: RescueRequest) -> Iterable[Record]:
         for record in self._in(State.RUNNING):

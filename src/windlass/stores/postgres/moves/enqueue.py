@@ -1,5 +1,6 @@
 """Enqueue: jobs into line, all of a call or none."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -59,7 +60,8 @@ def insert_here(
 
 def insert_any(changes: Changes, jobs: Sequence[PreparedJob]) -> Work[list[Enqueued]]:
     """Insert jobs with their keys and kv; raises `UniqueConflict` in the middle, and then all must be undone."""
-    if any(job.unique is not None and job.unique.on_conflict == "replace" for job in jobs):
+    replaces = any(job.unique is not None and job.unique.on_conflict == "replace" for job in jobs)
+    if replaces or len({job.id for job in jobs}) < len(jobs):
         yield from _wait_in_order(changes, jobs)
         done: list[Enqueued] = []
         for job in jobs:
@@ -131,8 +133,10 @@ def _wait_in_order(changes: Changes, jobs: Sequence[PreparedJob]) -> Work[None]:
 
     One by one, in the order of the batch, two batches could wait for each other.
     """
+    times = Counter(job.id for job in jobs)
     known = yield from _known([job.id for job in jobs if job.unique is not None])
-    held = yield from holds.take(changes, [job for job in jobs if job.id not in known])
+    # of two with one id at most one is inserted: which one that is shows later
+    held = yield from holds.take(changes, [job for job in jobs if job.id not in known and times[job.id] == 1])
     yield Statement("standing", [sorted({holder.job_id for holder in held.values()})])
 
 
