@@ -8,13 +8,21 @@ def test_a_server_that_has_finished_nothing_looks_not_ahead() -> None:
     assert look_ahead.most(5.0, 0) == 0
 
 
-def test_it_allows_what_was_finished_in_the_last_tenth_of_a_second() -> None:
+def test_it_allows_what_is_finished_in_a_tenth_of_a_second_at_the_rate_of_the_last_one() -> None:
     look_ahead = LookAhead()
     look_ahead.most(0.0, 0)
 
-    assert look_ahead.most(0.05, 7) == 7
-    assert look_ahead.most(0.12, 9) == 2
-    assert look_ahead.most(0.5, 9) == 0
+    assert look_ahead.most(0.05, 7) == 14
+    assert look_ahead.most(0.1, 9) == 9
+    assert look_ahead.most(0.13, 19) == 15
+    assert look_ahead.most(0.5, 19) == 0
+
+
+def test_the_rate_of_a_moment_counts_for_no_more_than_ten_times_what_was_finished() -> None:
+    look_ahead = LookAhead()
+    look_ahead.most(0.0, 0)
+
+    assert look_ahead.most(0.0001, 7) == 70
 
 
 def test_it_has_a_bound() -> None:

@@ -9,6 +9,7 @@ from tests.engine.executors.given import a_job
 from tests.engine.given import a_handler, settlements_of
 from windlass.client.client import Client
 from windlass.core.errors import StoreUnavailable
+from windlass.core.job import Claim
 from windlass.core.states import State
 from windlass.core.verdict import LEASE_EXPIRED
 from windlass.engine import worker as module
@@ -23,10 +24,40 @@ from windlass.testing import FakeClock
 LEASE = timedelta(seconds=30)
 
 
-class House:
-    """A worker with two slots, whose attempts end when the test says so."""
+class Doors:
+    """Keeps the answers of a store's claims back, each until its door is opened."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.shut: list[asyncio.Event] = []
+        self._all_open = False
+        self._claim = client.store.claim
+        monkeypatch.setattr(client.store, "claim", self.claim)
+
+    async def claim(self, *args: Any, **kwargs: Any) -> list[Claim]:  # noqa: ANN401 - whatever the store takes
+        claims = await self._claim(*args, **kwargs)
+        if not self._all_open:
+            self.shut.append(asyncio.Event())
+            await self.shut[-1].wait()
+        return claims
+
+    async def open(self, place: int = 0) -> None:
+        """Let one answer through, the first unless another is named."""
+        await until(lambda: len(self.shut) > place)
+        self.shut.pop(place).set()
+        await turns()
+
+    def open_all(self) -> None:
+        """Keep nothing back from now on."""
+        self._all_open = True
+        for door in self.shut:
+            door.set()
+
+
+class House:
+    """A worker with two slots, whose attempts end when the test says so, or at once."""
+
+    def __init__(self, client: Client, *, slots: int = 2, at_once: bool = False) -> None:
+        self.at_once = at_once
         self.begun: list[Attempt] = []
         self.errors: list[Exception] = []
         self.settlements = settlements_of(client)
@@ -37,7 +68,7 @@ class House:
                 [Line("default", 1, LEASE, frozenset({None}))], order="strict", worker="me", draw=client.rng.random
             ),
             lambda _job: handler,
-            slots=2,
+            slots=slots,
             office=Office(client, Notes(client.store)),
             settlements=self.settlements,
             start=self.start,
@@ -50,6 +81,9 @@ class House:
 
     def start(self, attempt: Attempt) -> None:
         self.begun.append(attempt)
+        if self.at_once:
+            self.worker.ended(attempt, PLAIN)
+            return
         attempt.task = asyncio.create_task(wait_for_ever())
 
     def end(self, attempt: Attempt) -> None:
@@ -208,3 +242,123 @@ async def test_an_end_gives_back_what_was_not_begun(client: Client, house: House
     assert {job.attempt for job in jobs if job.state is State.PENDING} == {0}
     for attempt in list(house.worker.running):
         house.end(attempt)
+
+
+async def test_a_fast_worker_asks_for_the_next_jobs_while_some_are_coming_and_begins_them_in_line(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(1_000):
+        await client.enqueue("default", str(number).encode())
+    doors, house = Doors(client, monkeypatch), House(client, at_once=True)
+    house.worker.begin()
+    while len(doors.shut) < 2:
+        await doors.open()
+    begun = len(house.begun)
+
+    await doors.open(1)
+    assert len(house.begun) == begun
+    await doors.open(0)
+
+    assert len(house.begun) > begun + module.FAST // 2
+    assert [int(attempt.job.payload) for attempt in house.begun] == list(range(len(house.begun)))
+    while len(house.begun) < 1_000:
+        assert len(doors.shut) <= 2
+        await doors.open()
+    house.worker.end()
+    doors.open_all()
+    await house.worker.last_claim(10)
+    await house.settlements.drain()
+    assert house.worker.held == {}
+
+
+async def test_a_worker_with_one_slot_has_one_claim_under_way(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(1_000):
+        await client.enqueue("default", b"")
+    doors, house = Doors(client, monkeypatch), House(client, slots=1, at_once=True)
+    house.worker.begin()
+
+    while len(house.begun) < 1_000:
+        assert len(doors.shut) <= 1
+        await doors.open()
+
+    house.worker.end()
+    doors.open_all()
+    await house.worker.last_claim(10)
+    await house.settlements.drain()
+
+
+async def test_an_end_gives_back_what_two_claims_bring_afterwards(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(1_000):
+        await client.enqueue("default", b"")
+    doors, house = Doors(client, monkeypatch), House(client, at_once=True)
+    house.worker.begin()
+    while len(doors.shut) < 2:
+        await doors.open()
+    begun = len(house.begun)
+
+    house.worker.end()
+    for _ in range(2):
+        await doors.open()
+    await house.worker.last_claim(10)
+    await house.settlements.drain()
+
+    jobs = await client.jobs(limit=1_000)
+    assert [(job.state, job.attempt) for job in jobs[begun:]] == [(State.PENDING, 0)] * (1_000 - begun)
+    assert len(house.begun) == begun
+
+
+async def test_an_error_of_one_claim_loses_nothing_of_the_next(
+    client: Client, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(1_000):
+        await client.enqueue("default", b"")
+    claim = client.store.claim
+    made = 0
+
+    async def failing(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - whatever the store takes
+        nonlocal made
+        made += 1
+        if made % 3 == 0:
+            raise StoreUnavailable("away")
+        return await claim(*args, **kwargs)
+
+    monkeypatch.setattr(client.store, "claim", failing)
+    house = House(client, at_once=True)
+    house.worker.begin()
+    while len(house.begun) < 1_000:
+        await turns()
+        clock.advance(1)
+
+    assert house.errors
+    house.worker.end()
+    await house.worker.last_claim(10)
+    await house.settlements.drain()
+    assert len({attempt.job.id for attempt in house.begun}) == len(house.begun) == 1_000
+
+
+async def test_a_job_that_may_be_poison_is_not_begun_while_a_claim_is_under_way(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(1_000):
+        await client.enqueue("default", b"")
+    doors, house = Doors(client, monkeypatch), House(client, at_once=True)
+    house.worker.begin()
+    while len(doors.shut) < 2:
+        await doors.open()
+    alone = house.worker.held.copy()
+    monkeypatch.setattr(module, "may_be_poison", lambda job: job.id not in {a.job.id for a in alone.values()})
+    begun = len(house.begun)
+
+    await doors.open()
+    await house.settlements.drain()
+    assert (len(house.begun), len(house.worker.held)) == (begun, 1)
+    await doors.open()
+    await house.settlements.drain()
+    await until(lambda: len(house.begun) == begun + 1)
+
+    house.worker.end()
+    doors.open_all()
+    await house.worker.last_claim(10)
+    await house.settlements.drain()

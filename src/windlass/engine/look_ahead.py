@@ -4,11 +4,13 @@ from collections import deque
 from typing import Final
 
 WINDOW: Final = 0.1
+SHORTEST: Final = WINDOW / 10
+"""Seconds over which a rate says something."""
 MOST: Final = 2_000
 
 
 class LookAhead:
-    """Allows what the server finished in the last tenth of a second: so much it will soon begin."""
+    """Allows what the server finishes in a tenth of a second, by the rate of the last one: so much it will soon begin."""
 
     def __init__(self) -> None:
         """Allow nothing yet."""
@@ -20,4 +22,5 @@ class LookAhead:
         while samples and samples[0][0] < now - WINDOW:
             samples.popleft()
         samples.append((now, finished))
-        return min(MOST, finished - samples[0][1])
+        since, before = samples[0]
+        return min(MOST, int((finished - before) * WINDOW / max(now - since, SHORTEST)))

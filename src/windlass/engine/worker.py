@@ -32,6 +32,8 @@ logger = logging.getLogger("windlass")
 AHEAD_FOR: Final = 1.0
 """Seconds after which a claim that was not started is given back."""
 LOOK_AT_AHEAD: Final = 0.25
+FAST: Final = 200
+"""Jobs that may wait here from which on two claims are under way at once: while one is begun the other comes."""
 MOST_UNSETTLED: Final = 5_000
 """Ends that may wait for the store before no more is claimed."""
 LONGEST_TURN: Final = 0.005
@@ -85,7 +87,10 @@ class Worker:
         settlements.written = self._written
         self._look_ahead = LookAhead()
         self._low = 0
+        self._asked = 0
+        self._next: asyncio.Task[int] | None = None
         self._full = False
+        self._fast = False
         self._piled = False
         self._pumping = False
         self._stopping = False
@@ -168,7 +173,7 @@ class Worker:
         stops = [self._store.listen(topics, self._bell.ring), self._store.listen((PAUSES,), self._paused)]
         failures = 0
         try:
-            while not self._stopping:
+            while self._next is not None or not self._stopping:
                 self._bell.clear()
                 try:
                     wait = await self._claim_once()
@@ -180,7 +185,7 @@ class Worker:
                     text = "cannot claim (%d times in a row), again in %.1f s: %s"
                     logger.warning(text, failures, wait, error, exc_info=trace)
                     self._failed(error)
-                if wait is None or wait > 0:
+                if not self._stopping and (wait is None or wait > 0):
                     await self._bell.wait(wait)
                 else:
                     # a store in memory answers without a wait: what was begun and what ended must get on
@@ -188,24 +193,50 @@ class Worker:
         finally:
             for stop in stops:
                 stop()
+            if self._next is not None:
+                self._next.cancel()
+                await asyncio.gather(self._next, return_exceptions=True)
 
     async def _claim_once(self) -> float | None:
         """Claim what there is room for; return how long to sleep, None until a slot is free."""
-        limit = self._room()
-        if limit <= 0:
+        claim = self._next or self._begin_claim(None)
+        self._next = None
+        if claim is None:
             self._full = True
             return None
-        claimed = 0
-        for request in self._plan.requests(limit):
-            claims = await self._store.claim(request._replace(limit=limit - claimed))
-            claimed += len(claims)
-            self._take(claims)
-            if claimed >= limit or self._stopping or self._sole is not None:
-                break
-        if claimed:
+        if self._fast and not self._stopping:
+            self._next = self._begin_claim(claim)
+        claimed = await claim
+        if claimed or self._next is not None:
             # there may be more; a look without a job is the sign to sleep
             return 0.0
         return await self._idle_for()
+
+    def _begin_claim(self, before: "asyncio.Task[int] | None") -> "asyncio.Task[int] | None":
+        limit = self._room()
+        if limit <= 0:
+            return None
+        self._asked += limit
+        return self._loop.create_task(self._claim(limit, before), name="windlass claim")
+
+    async def _claim(self, limit: int, before: "asyncio.Task[int] | None") -> int:
+        """Claim jobs, and begin them after those of the claim before; return how many there were."""
+        claimed = 0
+        try:
+            for request in self._plan.requests(limit):
+                claims = await self._store.claim(request._replace(limit=limit - claimed))
+                if before is not None and not before.done():
+                    await asyncio.wait((before,))
+                claimed += len(claims)
+                self._asked -= len(claims)
+                self._take(claims)
+                if claimed >= limit or self._stopping or self._sole is not None:
+                    break
+        finally:
+            self._asked -= limit - claimed
+        # one that waits to be alone is not begun while a claim is under way
+        self._pump()
+        return claimed
 
     def _room(self) -> int:
         """Return how many jobs to claim: for every free slot, and ahead of them what is soon begun."""
@@ -214,11 +245,13 @@ class Worker:
             self._low = self._slots
             return 0
         ahead = self._look_ahead.most(self._clock.monotonic(), self.finished)
-        free = self._slots - len(self.running) - len(self._ahead)
+        # one slot means one after the other, strictly in line: two claims at once could mix their jobs
+        self._fast = ahead >= FAST and self._slots > 1
+        free = self._slots - len(self.running) - len(self._ahead) - self._asked
         self._low = ahead // 2
-        if free <= 0 and len(self._ahead) > self._low:
+        if free < -self._low:
             return 0
-        return free + ahead
+        return min(free + ahead, max(free, 0) + ahead // 2) if self._fast else free + ahead
 
     async def _idle_for(self) -> float:
         due_in = await self._store.due_in(self._plan.queues)
@@ -287,14 +320,14 @@ class Worker:
     def _start_alone(self, sole: Attempt) -> None:
         """Start a job that may kill its process when nothing else could die with it.
 
-        That is: when no other claim is held. None is on its way; what has ended, or was given back, is held until that
-        is written, and then this is called again.
+        That is: when no other claim is held or under way. What has ended, or was given back, is held until that is
+        written, and then this is called again.
         """
         if sole in self.running:
             return
         self._release_ahead()
         if sole.reason is None:
-            if len(self.held) == 1:
+            if len(self.held) == 1 and not self._asked:
                 self._begin(sole)
             return
         self._sole = None

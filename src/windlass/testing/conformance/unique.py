@@ -28,6 +28,15 @@ FINISHED = Unique("k", until="finished")
 BY_TIME = Unique("k", until=HOUR)
 
 
+async def test_of_two_jobs_with_one_id_only_the_first_takes_its_key(store: Store) -> None:
+    keyed = a_job(unique=Unique("k"))
+
+    both = await store.enqueue([keyed._replace(unique=None), keyed])
+    another = await store.enqueue([a_job(unique=Unique("k"))])
+
+    assert [one.created for one in (*both, *another)] == [True, False, True]
+
+
 async def test_a_second_job_with_a_held_key_is_the_first(client: Client) -> None:
     """C56."""
     first = await client.enqueue("email", b"1", unique="k")
