@@ -136,8 +136,7 @@ async def _kinds(inspector: Inspector, seen: _Seen) -> Finding:
         f"{kind} in {queue.queue}"
         for queue in seen.waiting
         if queue.queue is not None
-        for kind in await inspector.kinds(queue.queue)
-        if kind not in known
+        for kind in await inspector.kinds(queue.queue, known)
     ]
     if not seen.live or not strange:
         return Finding("kinds", "ok", "no job waits whose kind the live servers do not know")

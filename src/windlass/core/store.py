@@ -266,8 +266,11 @@ class Inspector(Protocol):
         """Return those of `queues` that are paused, in their order; as cheap for many as for one."""
         ...
 
-    async def kinds(self, queue: str) -> list[str]:
-        """Return the kinds of the pending jobs of `queue`, in order of name; what it costs is by kinds, not by jobs."""
+    async def kinds(self, queue: str, known: Collection[str] = ()) -> list[str]:
+        """Return the kinds of the pending jobs of `queue` that are not among `known`, in order of name.
+
+        What it costs is by kinds, not by jobs; and the jobs of those that are known cost nothing.
+        """
         ...
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:

@@ -39,7 +39,7 @@ class StrangerWatch(Service):
     async def tick(self) -> None:
         """Look, and warn."""
         for queue in self._queues:
-            strange = set(await self._store.kinds(queue)) - self._kinds
+            strange = set(await self._store.kinds(queue, self._kinds))
             if strange:
                 strange -= await self._known_elsewhere()
             for kind in sorted(strange):

@@ -146,6 +146,7 @@ class Compared(RuleBasedStateMachine):
         for queue in names:
             ready = {job.kind for job in listed if job.queue == queue and job.state is State.PENDING}
             assert self.run(self.store.kinds(queue)) == sorted(kind for kind in ready if kind is not None)
+            assert self.run(self.store.kinds(queue, ["x"])) == sorted(ready - {None, "x"}, key=str)
 
     def _minutes(self) -> dict[Minute, Totals]:
         since, until = self.clock.now() - timedelta(days=7), self.clock.now() + timedelta(minutes=1)

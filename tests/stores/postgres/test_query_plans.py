@@ -89,9 +89,9 @@ FOUND_BY: Final = [
     ("replace", r"windlass_job_pkey .*\n.*Index Cond: \(seq = "),
     ("receipt", r"windlass_receipt_pkey .*\n.*Index Cond: \(request_id = "),
     ("hold_marks", r"windlass_queue_pkey .*\n.*Index Cond: \(queue = ANY"),
-    ("first_ready", r"windlass_ready .*\n.*\(queue = .*priority = .*run_at >= "),
-    ("first_due", r"windlass_due .*\n.*\(queue = .*run_at >= "),
-    ("first_leased", r"windlass_leased .*\n.*Index Cond: \(lease_expires_at >= "),
+    ("first_ready", r"windlass_ready .*\n.*\(queue = .*priority = .*run_at >= .*run_at < "),
+    ("first_due", r"windlass_due .*\n.*\(queue = .*run_at >= .*run_at < "),
+    ("first_leased", r"windlass_leased .*\n.*Index Cond: .*lease_expires_at >= .*lease_expires_at < "),
     ("standing", BY_ID),
     ("glance", BY_ID),
     ("get", BY_ID),
@@ -124,7 +124,8 @@ FOUND_BY: Final = [
     ("sweep_minutes", r"windlass_count_pkey .*\n.*Index Cond: \(minute < "),
     ("dead_jobs", r"windlass_dead .*\n.*ROW\(queue, seq\) > .*queue <= "),
     ("jobs", r"windlass_job_pkey .*\n.*Index Cond: \(seq > "),
-    ("kinds", r"windlass_ready_kind .*\n.*Index Cond: \(queue = "),
+    ("kinds", r"windlass_ready_kind .*\n.*\(queue = .*kind > .*edge.*kind < .*next_edge"),
+    ("kinds", r"windlass_ready_kind .*\n.*\(queue = .*kind > .*edge\)\)"),
     ("stats", r"windlass_count_pkey .*\n.*\(minute = 'infinity'"),
     ("stats", r"windlass_ready .*\n.*\(queue = .*priority = .*run_at >= "),
     ("minutes", r"windlass_count_pkey .*\n.*minute >= .*minute < "),
@@ -146,9 +147,9 @@ FOUND_BY: Final = [
 ]
 SORTS_A_FEW: Final = {
     "standing", "renew_locked", "fence", "noting", "minutes", "stats", "ended", "upcoming_schedules", "enqueue",
-    "claim_chosen", "take_holds", "drop_holds", "hold_marks",
+    "claim_chosen", "take_holds", "drop_holds", "hold_marks", "kinds",
 }  # fmt: skip
-"""Those that sort: jobs that are named one by one or given, keys, queues, minutes and declared schedules are few."""
+"""Those that sort: jobs named one by one or given, keys, queues, kinds, minutes and declared schedules are few."""
 
 
 @pytest.fixture(scope="module", params=["empty", "full"])

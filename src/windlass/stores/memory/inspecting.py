@@ -69,9 +69,9 @@ def paused(table: Table, queues: Sequence[str]) -> list[str]:
     return [name for name in queues if name in table.queues and table.queues[name].paused]
 
 
-def kinds(table: Table, queue: str) -> list[str]:
-    """Return the kinds of the pending jobs of `queue`, in order of name."""
-    return table.queues[queue].kinds() if queue in table.queues else []
+def kinds(table: Table, queue: str, known: Collection[str]) -> list[str]:
+    """Return the kinds of the pending jobs of `queue` that are not among `known`, in order of name."""
+    return [kind for kind in table.queues[queue].kinds() if kind not in known] if queue in table.queues else []
 
 
 def minutes(table: Table, since: datetime, until: datetime) -> list[MinuteCounts]:

@@ -290,10 +290,10 @@ class MemoryStore:
         with self._step:
             return inspecting.paused(self._table, queues)
 
-    async def kinds(self, queue: str) -> list[str]:
-        """Return the kinds of the pending jobs of `queue`."""
+    async def kinds(self, queue: str, known: Collection[str] = ()) -> list[str]:
+        """Return the kinds of the pending jobs of `queue` that are not among `known`."""
         with self._step:
-            return inspecting.kinds(self._table, queue)
+            return inspecting.kinds(self._table, queue, known)
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return what happened in each minute."""

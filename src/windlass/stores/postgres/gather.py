@@ -71,8 +71,10 @@ class Gather(Generic[A, R]):
         try:
             while batch := self._take():
                 await self._serve(batch)
+                # whoever was answered may ask again at once, and is taken along without another task
+                await asyncio.sleep(0)
         finally:
-            # at once: the caller of the last answer asks again before the loop knows that this task is done
+            # at once: somebody may ask before the loop knows that this task is done
             self._carrying -= 1
 
     def _take(self) -> "list[_Asked[A, R]]":

@@ -109,9 +109,9 @@ def paused(queues: Sequence[str]) -> Work[list[str]]:
     return [queue for queue in queues if queue in found]
 
 
-def kinds(queue: str) -> Work[list[str]]:
-    """Return the kinds of the pending jobs of `queue`, in order of name."""
-    rows = yield Statement("kinds", [queue])
+def kinds(queue: str, known: Collection[str]) -> Work[list[str]]:
+    """Return the kinds of the pending jobs of `queue` that are not among `known`, in order of name."""
+    rows = yield Statement("kinds", [queue, list(known)])
     return sorted(row[0] for row in rows)
 
 

@@ -273,9 +273,9 @@ class PostgresStore:
         """Return which queues are paused."""
         return await self._look(lambda _: looks.paused(queues))
 
-    async def kinds(self, queue: str) -> list[str]:
-        """Return the kinds of pending jobs."""
-        return await self._look(lambda _: looks.kinds(queue))
+    async def kinds(self, queue: str, known: Collection[str] = ()) -> list[str]:
+        """Return the kinds of pending jobs that are not known."""
+        return await self._look(lambda _: looks.kinds(queue, known))
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return the counts of each minute."""

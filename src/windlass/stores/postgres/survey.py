@@ -43,10 +43,12 @@ class Survey:
         """Note what was claimed, also when it was nothing."""
         if not self._on:
             return
-        self._left.update(Ready(claim.job.queue, claim.job.priority) for claim in claims)
+        jobs = [claim.job for claim in claims]
+        for (queue, priority), count in Counter([(job.queue, job.priority) for job in jobs]).items():
+            self._left[Ready(queue, priority)] += count
         # one that stands at a later time than that of its enqueue has come through the line of scheduled jobs
-        self._left.update(Due(claim.job.queue) for claim in claims if claim.job.run_at > claim.job.created_at)
-        self._left.update(Leases() for _ in claims)
+        self._left.update([Due(job.queue) for job in jobs if job.run_at > job.created_at])
+        self._left[Leases()] += len(jobs)
         self._begin()
 
     async def close(self) -> None:

@@ -116,9 +116,10 @@ def paused(cursor: sqlite3.Cursor, queues: Sequence[str]) -> list[str]:
     return [queue for queue in queues if queue in found]
 
 
-def kinds(cursor: sqlite3.Cursor, queue: str) -> list[str]:
-    """Return the kinds of the pending jobs of `queue`, in order of name."""
-    return [row[0] for row in cursor.execute(sql("kinds"), {"queue": queue}).fetchall()]
+def kinds(cursor: sqlite3.Cursor, queue: str, known: Collection[str]) -> list[str]:
+    """Return the kinds of the pending jobs of `queue` that are not among `known`, in order of name."""
+    found = [row[0] for row in cursor.execute(sql("kinds"), {"queue": queue}).fetchall()]
+    return [kind for kind in found if kind not in known]
 
 
 def minutes(cursor: sqlite3.Cursor, since: datetime, until: datetime) -> list[MinuteCounts]:

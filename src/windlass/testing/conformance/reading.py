@@ -205,4 +205,7 @@ async def test_the_kinds_that_wait_in_a_queue_are_told_once_each(store: Store) -
     await store.claim(ClaimRequest(["default"], 1, SECOND, ["run"]))
 
     assert await store.kinds("default") == ["archive", "send"]
+    assert await store.kinds("default", {"archive", "run"}) == ["send"]
+    assert await store.kinds("default", {"send", "zebra"}) == ["archive"]
+    assert await store.kinds("default", {"archive", "other", "send"}) == []
     assert await store.kinds("unknown") == []

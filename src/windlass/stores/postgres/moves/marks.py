@@ -72,8 +72,8 @@ def look(line: Line) -> Work[Look]:
     """
     now, mark = yield from _mark(line)
     rows = yield Statement("writers")
-    first = yield from _first(line, mark)
-    return Look(now if first is None else min(first, now), frozenset(row[0] for row in rows))
+    first = yield from _first(line, mark, now)
+    return Look(first or now, frozenset(row[0] for row in rows))
 
 
 def ended(writers: frozenset[str]) -> Work[bool]:
@@ -93,8 +93,7 @@ def raise_mark(line: Line, to: datetime) -> Work[bool]:
     if not rows:
         return False
     marks = _marks(rows[0])
-    first = yield from _first(line, _of(marks, line))
-    mark = to if first is None else min(first, to)
+    mark = (yield from _first(line, _of(marks, line), to)) or to
     if mark <= _of(marks, line):
         return False
     yield from _write(line.queue, _with(marks, line, mark))
@@ -140,8 +139,7 @@ def _is_any_wrong(queue: str) -> Work[bool]:
 
 
 def _is_wrong(line: Line, mark: datetime, now: datetime) -> Work[bool]:
-    first = yield from _first(line, BEGINNING)
-    return mark > now or (first is not None and first < mark)
+    return mark > now or (yield from _first(line, BEGINNING, mark)) is not None
 
 
 def _mark(line: Line) -> Work[tuple[datetime, datetime]]:
@@ -154,25 +152,26 @@ def _mark(line: Line) -> Work[tuple[datetime, datetime]]:
     return now, _of(_marks(marks), line)
 
 
-def _first(line: Line, mark: datetime) -> Work[datetime | None]:
-    rows = yield _first_of(line, mark)
+def _first(line: Line, mark: datetime, before: datetime) -> Work[datetime | None]:
+    """Return where the first job stands from `mark` on; None when there is none before `before`."""
+    rows = yield _first_of(line, mark, before)
     return rows[0][0] if rows else None
 
 
-def _first_of(line: Line, mark: datetime) -> Statement:
+def _first_of(line: Line, mark: datetime, before: datetime) -> Statement:
     match line:
         case Ready(queue, priority):
-            return Statement("first_ready", [queue, priority, mark])
+            return Statement("first_ready", [queue, priority, mark, before])
         case Due(queue):
-            return Statement("first_due", [queue, mark])
+            return Statement("first_due", [queue, mark, before])
         case Leases():
-            return Statement("first_leased", [mark])
+            return Statement("first_leased", [mark, before])
 
 
 def _raise_lease_mark(to: datetime) -> Work[bool]:
     _, mark = yield from _mark(Leases())
-    first = yield from _first(Leases(), mark)
-    yield Statement("set_lease_mark", [to if first is None else min(first, to)])
+    first = yield from _first(Leases(), mark, to)
+    yield Statement("set_lease_mark", [first or to])
     return True
 
 

@@ -7,5 +7,6 @@ select
     set_config('enable_seqscan', 'off', $5::boolean),
     set_config('enable_bitmapscan', 'off', $5::boolean),
     set_config('jit', 'off', $5::boolean),
+    set_config('plan_cache_mode', 'force_generic_plan', $5::boolean),
     set_config('max_parallel_workers_per_gather', '0', $5::boolean),
     set_config('timezone', 'UTC', $5::boolean)
