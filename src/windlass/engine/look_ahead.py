@@ -10,7 +10,7 @@ MOST: Final = 2_000
 
 
 class LookAhead:
-    """Allows what the server finishes in a tenth of a second, by the rate of the last one: so much it will soon begin."""
+    """Allows what the server finishes in a tenth of a second, by its last rate: so much it will soon begin."""
 
     def __init__(self) -> None:
         """Allow nothing yet."""
