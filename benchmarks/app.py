@@ -59,9 +59,9 @@ class BenchApp:
         calls = [self.arrive.options(run_at=at).call(FIRST_NUMBER + number, TEXT) for number, at in times.items()]
         await self.app.enqueue_many(calls)
 
-    async def all_succeeded(self, jobs: int) -> None:
-        """Return when the store says that so many jobs have succeeded in all."""
+    async def all_succeeded(self, jobs: int, *, look_every: float = LOOK_EVERY) -> None:
+        """Return when the store says that so many jobs have succeeded in all; each look is work for the store, too."""
         async with asyncio.timeout(PATIENCE):
             # another process may be the one that works: there is no event to wait for
             while (await self.client.stats(QUEUE)).totals.succeeded < jobs:  # noqa: ASYNC110
-                await asyncio.sleep(LOOK_EVERY)
+                await asyncio.sleep(look_every)

@@ -40,6 +40,12 @@ def url_of(folder: Path, name: str = MAIN) -> str:
     return known.read_text()
 
 
+def analyze_all(folder: Path) -> None:
+    """Let the server know what is in the databases of a folder, as its autovacuum does within a minute."""
+    for known in folder.glob(f"*{SUFFIX}"):
+        announced().ask("analyze", known.read_text().rpartition("/")[2])
+
+
 def drop_all(folder: Path) -> None:
     """Drop the databases of a folder, also from under a process that was killed and still seems connected."""
     for known in folder.glob(f"*{SUFFIX}"):

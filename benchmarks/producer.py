@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks import contestants
+from benchmarks import contestants, postgres_databases
 from benchmarks.other_process import other_process, say_ready
 
 # seconds; nobody is left to end it when its parent was killed
@@ -48,6 +48,7 @@ def fill_by_another(contestant: str, folder: Path, count: int) -> None:
     with producer(contestant, folder, count) as filling:
         filling.go()
         filling.wait()
+    postgres_databases.analyze_all(folder)
 
 
 def main() -> None:
