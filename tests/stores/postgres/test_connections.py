@@ -16,7 +16,7 @@ from tests.postgres.private import PrivateCluster
 from tests.postgres.proxy import Proxy
 from tests.stores.postgres.shell import end_sessions, options_of, use_statements
 from windlass import ClientClosed, StoreUnavailable
-from windlass.stores.postgres import connections as module
+from windlass.kit import connections as module
 from windlass.stores.postgres.connections import Connections
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.session import Session

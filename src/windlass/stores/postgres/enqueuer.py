@@ -8,7 +8,7 @@ from typing import Final
 from windlass.core.errors import OutcomeUnknown, StoreUnavailable, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob
-from windlass.stores.postgres.gather import Gather
+from windlass.kit.gather import Gather
 from windlass.stores.postgres.moves.enqueue import (
     AT_ONCE,
     enqueue_once,

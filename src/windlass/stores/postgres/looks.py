@@ -15,16 +15,8 @@ from windlass.core.names import MAX_KEY
 from windlass.core.states import State
 from windlass.core.stats import MinuteCounts, QueueStats, Totals
 from windlass.core.store import AuditEntry, Glance, ServerRecord
-from windlass.stores.postgres.rows import (
-    STATES,
-    JobRow,
-    deliveries_of,
-    history_of,
-    job_of,
-    log_of,
-    plain_text,
-    server_of,
-)
+from windlass.kit.records import STATES, server_of
+from windlass.stores.postgres.rows import JobRow, deliveries_of, history_of, job_of, log_of, plain_text
 from windlass.stores.postgres.work import Changes, Row, Statement, Work
 
 _JOB_COLUMNS: Final = len(JobRow._fields)

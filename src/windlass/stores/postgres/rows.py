@@ -1,7 +1,7 @@
 """Rows to records and back."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -10,17 +10,14 @@ import msgspec
 
 from windlass.core.ids import JobId
 from windlass.core.job import NO_HEADERS, Claim, Delivery, Failure, Job, LogLine, Progress, Token
-from windlass.core.names import HISTORY_KEPT, LOG_LINES_KEPT
+from windlass.core.names import LOG_LINES_KEPT
 from windlass.core.states import State
-from windlass.core.store import ServerRecord
+from windlass.kit.records import STATES, headers_of, in_utf8, whole_history
 from windlass.stores.postgres.work import Row
 
-STATES: Final = {str(state): state for state in State}
 NO_TOKEN: Final = Token("00000000-0000-0000-0000-000000000000")
 """A token that no claim has: tokens are random UUIDs, whose version is never 0."""
 _TOKEN: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_server_decoder = msgspec.json.Decoder(ServerRecord)
-_headers_decoder = msgspec.json.Decoder(dict[str, str])
 
 
 class Standing(NamedTuple):
@@ -193,12 +190,7 @@ def job_of(row: JobRow) -> Job:
 
 def history_of(job: Job, ended: Sequence[DeliveryRow]) -> tuple[Delivery, ...]:
     """Return the deliveries of `job`: those that were kept and the one that the job itself tells of."""
-    history = [delivery_of(row) for row in ended]
-    known = {delivery.delivery for delivery in history}
-    if job.claimed_at is not None and job.delivery not in known and job.state in (State.RUNNING, State.SUCCEEDED):
-        outcome = None if job.state is State.RUNNING else "succeeded"
-        history.append(Delivery(job.delivery, job.attempt, job.claimed_at, job.finished_at, job.worker, outcome))
-    return tuple(history[-HISTORY_KEPT:])
+    return whole_history(job, [delivery_of(row) for row in ended])
 
 
 def delivery_of(row: DeliveryRow) -> Delivery:
@@ -217,16 +209,6 @@ def log_of(text: str | None) -> tuple[LogLine, ...]:
     return () if text is None else tuple(_log_decoder.decode(text)[-LOG_LINES_KEPT:])
 
 
-def headers_of(text: str | None) -> Mapping[str, str]:
-    """Return the headers that `headers_text` was given."""
-    return NO_HEADERS if text is None else _headers_decoder.decode(text)
-
-
-def headers_text(headers: Mapping[str, str]) -> str:
-    """Return headers as they are kept; where there are none, null is."""
-    return json_text(dict(headers))
-
-
 def json_text(value: Any) -> str:  # noqa: ANN401 - whatever JSON can say
     """Return a value as JSON."""
     return msgspec.json.encode(value).decode()
@@ -237,21 +219,6 @@ def plain_text(text: str) -> str:
     return in_utf8(text).replace("\0", "\\0")
 
 
-def in_utf8(text: str) -> str:
-    """Return a text that JSON can hold: half a pair of surrogates is written out."""
-    return text.encode(errors="backslashreplace").decode()
-
-
 def possible_token(token: str) -> Token:
     """Return a caller's token if it can be one, else one that no claim has: nothing else reaches a uuid parameter."""
     return Token(token) if _TOKEN.fullmatch(token) else NO_TOKEN
-
-
-def server_text(server: ServerRecord) -> str:
-    """Return a server as it is kept."""
-    return json_text(server)
-
-
-def server_of(text: str) -> ServerRecord:
-    """Return the server that `server_text` was given."""
-    return _server_decoder.decode(text)

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from windlass.core.ids import JobId
 from windlass.core.schedule import CatchUp, Overlap, Schedule
-from windlass.stores.postgres.rows import headers_of, headers_text, plain_text
+from windlass.kit.records import headers_of, headers_text
+from windlass.stores.postgres.rows import plain_text
 
 
 class ScheduleStanding(NamedTuple):

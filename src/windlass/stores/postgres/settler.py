@@ -8,8 +8,8 @@ from windlass.core.errors import OutcomeUnknown
 from windlass.core.failpoint import removed
 from windlass.core.ids import JobId
 from windlass.core.store import Settled, Settlement, SettleResult
+from windlass.kit.gather import Gather
 from windlass.stores.postgres.enqueuer import doubt_of
-from windlass.stores.postgres.gather import Gather
 from windlass.stores.postgres.moves.ack import ack_many, acked_before, is_plain
 from windlass.stores.postgres.moves.settle import settle_once, settled_before
 from windlass.stores.postgres.runner import Runner

@@ -15,16 +15,8 @@ from windlass.core.names import LOG_LINES_KEPT
 from windlass.core.states import State
 from windlass.core.stats import MinuteCounts, QueueStats, Totals
 from windlass.core.store import AuditEntry, Glance, ServerRecord
-from windlass.stores.sqlite.rows import (
-    STATES,
-    JobRow,
-    history_of,
-    job_of,
-    json_list,
-    log_line_of,
-    moment,
-    server_of,
-)
+from windlass.kit.records import STATES, server_of
+from windlass.stores.sqlite.rows import JobRow, history_of, job_of, json_list, log_line_of, moment
 from windlass.stores.sqlite.statements import sql
 
 

@@ -1,6 +1,5 @@
 """Rows to records and back."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -9,14 +8,9 @@ import msgspec
 
 from windlass.core.duration import from_micros
 from windlass.core.ids import JobId
-from windlass.core.job import NO_HEADERS, Claim, Delivery, Failure, Job, LogLine, Progress, Token
-from windlass.core.names import HISTORY_KEPT
+from windlass.core.job import Claim, Delivery, Failure, Job, LogLine, Progress, Token
 from windlass.core.states import State
-from windlass.core.store import ServerRecord
-
-STATES: Final = {str(state): state for state in State}
-_server_decoder = msgspec.json.Decoder(ServerRecord)
-_headers_decoder = msgspec.json.Decoder(dict[str, str])
+from windlass.kit.records import STATES, headers_of, whole_history
 
 
 class Standing(NamedTuple):
@@ -171,12 +165,7 @@ def job_of(row: JobRow) -> Job:
 
 def history_of(job: Job, ended: list[tuple[Any, ...]]) -> tuple[Delivery, ...]:
     """Return the deliveries of `job`: those that `deliveries.sql` kept and the one that the job itself tells of."""
-    history = [delivery_of(row) for row in ended]
-    known = {delivery.delivery for delivery in history}
-    if job.claimed_at is not None and job.delivery not in known and job.state in (State.RUNNING, State.SUCCEEDED):
-        outcome = None if job.state is State.RUNNING else "succeeded"
-        history.append(Delivery(job.delivery, job.attempt, job.claimed_at, job.finished_at, job.worker, outcome))
-    return tuple(history[-HISTORY_KEPT:])
+    return whole_history(job, [delivery_of(row) for row in ended])
 
 
 def delivery_of(row: tuple[Any, ...]) -> Delivery:
@@ -195,26 +184,6 @@ def moment(micros: int | None) -> datetime | None:
     return None if micros is None else from_micros(micros)
 
 
-def headers_of(text: str | None) -> Mapping[str, str]:
-    """Return the headers that `headers_text` was given."""
-    return NO_HEADERS if text is None else _headers_decoder.decode(text)
-
-
-def headers_text(headers: Mapping[str, str]) -> str:
-    """Return headers as they are kept; where there are none, null is."""
-    return msgspec.json.encode(dict(headers)).decode()
-
-
 def json_list(values: list[Any]) -> str:
     """Return a JSON array, for `json_each`."""
     return msgspec.json.encode(values).decode()
-
-
-def server_text(server: ServerRecord) -> str:
-    """Return a server as it is kept."""
-    return msgspec.json.encode(server).decode()
-
-
-def server_of(text: str) -> ServerRecord:
-    """Return the server that `server_text` was given."""
-    return _server_decoder.decode(text)

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from windlass.core.duration import to_micros
 from windlass.core.ids import JobId
 from windlass.core.schedule import CatchUp, Overlap, Schedule
-from windlass.stores.sqlite.rows import headers_of, headers_text, moment
+from windlass.kit.records import headers_of, headers_text
+from windlass.stores.sqlite.rows import moment
 
 
 class ScheduleStanding(NamedTuple):

@@ -11,9 +11,10 @@ from windlass.core.errors import UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.unique import Hold
+from windlass.kit.records import STATES, headers_text
 from windlass.stores.postgres.moves import holds
 from windlass.stores.postgres.moves.receipts import receipt, write_receipt
-from windlass.stores.postgres.rows import STATES, Standing, headers_text
+from windlass.stores.postgres.rows import Standing
 from windlass.stores.postgres.work import Changes, Many, Statement, Work
 
 CREATED: Final = True

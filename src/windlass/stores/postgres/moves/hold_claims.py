@@ -9,7 +9,8 @@ from windlass.core.ids import JobId
 from windlass.core.job import Note, Progress, Token
 from windlass.core.names import LOG_LINES_KEPT, MAX_LOG_LINE, shortened
 from windlass.core.store import Renewed
-from windlass.stores.postgres.rows import in_utf8, json_text, plain_text, possible_token
+from windlass.kit.records import in_utf8
+from windlass.stores.postgres.rows import json_text, plain_text, possible_token
 from windlass.stores.postgres.work import Changes, Many, Rows, Statement, Work
 
 

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 from windlass.core.store import AuditEntry, KvAny, KvWrite, ServerRecord
 from windlass.core.topics import lock_topic
+from windlass.kit.records import in_utf8, server_text
 from windlass.stores.postgres.moves.enqueue import write_kv
-from windlass.stores.postgres.rows import in_utf8, json_text, plain_text, server_text
+from windlass.stores.postgres.rows import json_text, plain_text
 from windlass.stores.postgres.work import Changes, Statement, Work
 
 

@@ -9,8 +9,9 @@ from windlass.core.states import ENDS as FINISHED
 from windlass.core.states import WAITING, State
 from windlass.core.store import CancelOutcome, Changed
 from windlass.core.topics import ENDS, FLAGS, PAUSES
+from windlass.kit.records import STATES
 from windlass.stores.postgres.moves import ends, holds
-from windlass.stores.postgres.rows import STATES, Standing
+from windlass.stores.postgres.rows import Standing
 from windlass.stores.postgres.work import CANCELLED, Changes, Statement, Work
 
 

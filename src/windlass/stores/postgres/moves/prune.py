@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 from windlass.core.duration import ZERO
 from windlass.core.retention import Retention
 from windlass.core.states import State
+from windlass.kit.records import STATES
 from windlass.stores.postgres.moves import ends
 from windlass.stores.postgres.moves.fold import fold
-from windlass.stores.postgres.rows import STATES
 from windlass.stores.postgres.work import Changes, Statement, Work
 
 SWEPT_AT_ONCE: Final = 10_000

@@ -4,8 +4,8 @@ from windlass.core.failpoint import reach, removed
 from windlass.core.ids import JobId
 from windlass.core.schedule import Fired, FireOutcome, Firing, Schedule
 from windlass.core.topics import SCHEDULES
+from windlass.kit.records import STATES
 from windlass.stores.postgres.moves.enqueue import insert_any
-from windlass.stores.postgres.rows import STATES
 from windlass.stores.postgres.schedule_rows import ScheduleStanding, schedule_values
 from windlass.stores.postgres.work import Changes, Statement, Work
 

@@ -11,9 +11,10 @@ from windlass.core.errors import UniqueConflict, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.states import State
+from windlass.kit.records import headers_text
 from windlass.stores.sqlite.moves import holds
 from windlass.stores.sqlite.moves.receipts import receipt, write_receipt
-from windlass.stores.sqlite.rows import Standing, headers_text, json_list
+from windlass.stores.sqlite.rows import Standing, json_list
 from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import ENQUEUED, Transaction
 

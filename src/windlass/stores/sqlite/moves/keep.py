@@ -9,8 +9,8 @@ import msgspec
 from windlass.core.duration import later, to_micros
 from windlass.core.store import AuditEntry, KvAny, KvWrite, ServerRecord
 from windlass.core.topics import lock_topic
+from windlass.kit.records import server_text
 from windlass.stores.sqlite.moves.enqueue import write_kv
-from windlass.stores.sqlite.rows import server_text
 from windlass.stores.sqlite.transaction import Transaction
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from windlass import ClientClosed
-from windlass.stores.postgres.gather import Gather
+from windlass.kit.gather import Gather
 
 
 class Carrier:

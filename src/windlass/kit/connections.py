@@ -1,0 +1,274 @@
+"""A few connections that the calls of one event loop share."""
+
+import asyncio
+import logging
+import os
+import random
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Final, Generic, Protocol, TypeVar
+
+from windlass.core.errors import ClientClosed, StoreUnavailable, WindlassError
+
+logger = logging.getLogger("windlass")
+
+_IDLE_FOR: Final = 60.0
+_CLOSE_WITHIN: Final = 5.0
+_ONE_TRY: Final = 5.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+
+
+class Session(Protocol):
+    """One connection to a server; `number` rises with the time that it was opened."""
+
+    number: int
+    idle_since: float
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection is gone."""
+        ...
+
+    @property
+    def broken(self) -> bool:
+        """Whether nobody may use it again."""
+        ...
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the server is no longer the one to talk to: older connections are not either."""
+        ...
+
+    async def close(self) -> None:
+        """Take leave of the server."""
+        ...
+
+    def terminate(self) -> None:
+        """Cut the connection off at once."""
+        ...
+
+    def abandon(self) -> None:
+        """Let go of a connection that belongs to the parent process, in its forked child."""
+        ...
+
+
+S = TypeVar("S", bound=Session)
+
+
+class Connections(Generic[S]):
+    """At most `most` sessions, opened by `opens` when they are needed; belongs to one event loop.
+
+    The session that was used last is given out first, so that those that are not needed stay idle and are closed; who
+    has to wait is served in turn. After a fork the child lets go of the parent's and opens its own.
+    """
+
+    def __init__(
+        self,
+        opens: Callable[[float], Awaitable[S]],
+        *,
+        most: int,
+        where: str,
+        is_lost: Callable[[BaseException], bool],
+        translate: Callable[[BaseException, str], WindlassError],
+        patient: bool = True,
+    ) -> None:
+        """Open nothing yet; `opens` is given how many seconds it has, and when `patient` tried until the deadline.
+
+        After an error that `is_lost` the older connections are not trusted either. `translate` makes an error of the
+        driver one that users see, about what is at `where`.
+        """
+        self._patient = patient
+        self._opens = opens
+        self._most = most
+        self._where = where
+        self._is_lost = is_lost
+        self._translate = translate
+        self._pid = os.getpid()
+        self._turns = asyncio.Semaphore(most)
+        self._idle: list[S] = []
+        self._lent: set[S] = set()
+        self._distrusted = 0
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._closed = False
+        self._all_back = asyncio.Event()
+
+    def session(self, deadline: float) -> "_Lent[S]":
+        """Lend a session, `async with`, that is there by `deadline` (of the running loop's clock).
+
+        Raises `StoreUnavailable` when none was free or could be opened by then. A session that a statement was left
+        alone on is cut off, and never given to anybody again.
+        """
+        return _Lent(self, deadline)
+
+    async def close(self) -> None:
+        """Close all sessions; those in use are waited for a few seconds, then cut off."""
+        if self._forked():
+            return
+        self._closed = True
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        while self._idle:
+            await self._idle.pop().close()
+        if self._lent:
+            try:
+                async with asyncio.timeout(_CLOSE_WITHIN):
+                    await self._all_back.wait()
+            except TimeoutError:
+                logger.warning("%d calls to %s did not end: they are cut off", len(self._lent), self._where)
+        for session in list(self._lent):
+            session.terminate()
+        # what was cut off is closed in the next turn of the loop
+        await asyncio.sleep(0)
+
+    def abandon(self) -> None:
+        """Let go of the parent's sessions, in a forked child; its own are opened when they are needed."""
+        if self._forked():
+            self._leave_to_parent()
+
+    async def take(self, deadline: float) -> S:
+        """Return a session that is nobody else's until it is given back; see `session`."""
+        if self._forked():
+            self._leave_to_parent()
+        await self._turn(deadline)
+        try:
+            session = self._take_idle() or await self._open(deadline)
+            self._check_open(session)
+        except BaseException:
+            self._turns.release()
+            raise
+        self._lent.add(session)
+        return session
+
+    def give(self, session: S, error: BaseException | None = None) -> None:
+        """Take a session back after `error`, if one was met."""
+        if self._forked():
+            return
+        if session.outdated or (error is not None and self._is_lost(error)):
+            self._distrust(session)
+        self._lent.discard(session)
+        self._turns.release()
+        if session.broken or session.number <= self._distrusted or self._closed:
+            session.terminate()
+        else:
+            self._keep(session)
+        if self._closed and not self._lent:
+            self._all_back.set()
+
+    def _forked(self) -> bool:
+        return self._pid != os.getpid()
+
+    def _leave_to_parent(self) -> None:
+        for session in (*self._idle, *self._lent):
+            session.abandon()
+        self._pid = os.getpid()
+        self._turns = asyncio.Semaphore(self._most)
+        self._idle, self._lent, self._sweeper = [], set(), None
+
+    async def _turn(self, deadline: float) -> None:
+        self._check_open()
+        if self._turns.locked():
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._turns.acquire()
+            except TimeoutError:
+                raise self._none_free() from None
+        else:
+            await self._turns.acquire()
+        if self._closed:
+            self._turns.release()
+            raise ClientClosed
+
+    def _check_open(self, opened: S | None = None) -> None:
+        if self._closed:
+            if opened is not None:
+                opened.terminate()
+            raise ClientClosed
+
+    def _no_answer(self) -> WindlassError:
+        return StoreUnavailable(
+            f"{self._where} did not answer in time: check host, port and firewall of the server", retryable=True
+        )
+
+    def _none_free(self) -> WindlassError:
+        return StoreUnavailable(
+            f"all {self._most} connections to {self._where} were in use until the deadline: "
+            "make fewer calls at once, or allow more with ?connections=",
+            retryable=True,
+        )
+
+    def _take_idle(self) -> S | None:
+        while self._idle:
+            session = self._idle.pop()
+            if not session.broken:
+                return session
+            # the server has hung up while nobody used it
+            session.terminate()
+        return None
+
+    async def _open(self, deadline: float) -> S:
+        loop = asyncio.get_running_loop()
+        pause = _FIRST_PAUSE
+        met: WindlassError | None = None
+        while True:
+            try:
+                return await self._opens(min(_ONE_TRY, deadline - loop.time()))
+            except TimeoutError:
+                met = met or self._no_answer()
+            except Exception as error:  # noqa: BLE001 - whoever asked is told, in our words
+                met = self._translate(error, self._where)
+            left = deadline - loop.time()
+            if left <= 0 or not self._patient or not (isinstance(met, StoreUnavailable) and met.retryable):
+                raise met
+            # many that lost the server together must not come back together
+            await asyncio.sleep(min(left, pause * random.uniform(0.5, 1.0)))  # noqa: S311 - nobody has to guess it
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            self._check_open()
+            if (session := self._take_idle()) is not None:
+                return session
+
+    def _distrust(self, session: S) -> None:
+        """Expect that what befell this connection has befallen the older ones too, as a restart of the server does."""
+        session.terminate()
+        self._distrusted = max(self._distrusted, session.number)
+        for idle in self._idle:
+            if idle.number <= self._distrusted:
+                idle.terminate()
+        self._idle = [idle for idle in self._idle if not idle.closed]
+
+    def _keep(self, session: S) -> None:
+        session.idle_since = asyncio.get_running_loop().time()
+        self._idle.append(session)
+        if len(self._idle) > 1 and self._sweeper is None:
+            self._sweeper = asyncio.get_running_loop().call_later(_IDLE_FOR, self._sweep)
+
+    def _sweep(self) -> None:
+        """Close what nobody has needed for long; the one that was used last stays."""
+        self._sweeper = None
+        now = asyncio.get_running_loop().time()
+        unused = [session for session in self._idle[:-1] if now - session.idle_since >= _IDLE_FOR]
+        for session in unused:
+            session.terminate()
+        self._idle = [session for session in self._idle if not session.closed]
+        if len(self._idle) > 1:
+            self._sweeper = asyncio.get_running_loop().call_later(_IDLE_FOR, self._sweep)
+
+
+class _Lent(Generic[S]):
+    """A session for as long as somebody is in the `async with` block."""
+
+    __slots__ = ("_connections", "_deadline", "_session")
+
+    def __init__(self, connections: Connections[S], deadline: float) -> None:
+        self._connections = connections
+        self._deadline = deadline
+        self._session: S | None = None
+
+    async def __aenter__(self) -> S:
+        self._session = await self._connections.take(self._deadline)
+        return self._session
+
+    async def __aexit__(
+        self, kind_of_error: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            self._connections.give(self._session, error)

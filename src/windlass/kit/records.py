@@ -1,0 +1,51 @@
+"""Records as the texts that stores keep, and what a record says without being asked."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from windlass.core.job import NO_HEADERS, Delivery, Job
+from windlass.core.names import HISTORY_KEPT
+from windlass.core.states import State
+from windlass.core.store import ServerRecord
+
+STATES: Final = {str(state): state for state in State}
+"""The states by the names that they are kept under."""
+_server_decoder: Final = msgspec.json.Decoder(ServerRecord)
+_headers_decoder: Final = msgspec.json.Decoder(dict[str, str])
+
+
+def headers_text(headers: Mapping[str, str]) -> str:
+    """Return headers as they are kept; where there are none, nothing is."""
+    return msgspec.json.encode(dict(headers)).decode()
+
+
+def headers_of(text: str | None) -> Mapping[str, str]:
+    """Return the headers that `headers_text` was given."""
+    return NO_HEADERS if text is None else _headers_decoder.decode(text)
+
+
+def server_text(server: ServerRecord) -> str:
+    """Return a server as it is kept."""
+    return msgspec.json.encode(server).decode()
+
+
+def server_of(text: str) -> ServerRecord:
+    """Return the server that `server_text` was given."""
+    return _server_decoder.decode(text)
+
+
+def whole_history(job: Job, ended: Sequence[Delivery]) -> tuple[Delivery, ...]:
+    """Return the deliveries of `job`: those that were kept and the one that the job itself tells of."""
+    history = list(ended)
+    known = {delivery.delivery for delivery in history}
+    if job.claimed_at is not None and job.delivery not in known and job.state in (State.RUNNING, State.SUCCEEDED):
+        outcome = None if job.state is State.RUNNING else "succeeded"
+        history.append(Delivery(job.delivery, job.attempt, job.claimed_at, job.finished_at, job.worker, outcome))
+    return tuple(history[-HISTORY_KEPT:])
+
+
+def in_utf8(text: str) -> str:
+    """Return a text that JSON can hold: half a pair of surrogates is written out."""
+    return text.encode(errors="backslashreplace").decode()
