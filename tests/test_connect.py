@@ -21,7 +21,7 @@ WRONG_URLS = [
     ("sqlite:///:memory:", "memory://"),
     ("sqlite:///a%00b.db", "path of a file"),
     ("sqlite:///jobs.db#part", "%23"),
-    ("sqlite:///jobs.db?synchronos=full", "synchronous, create, migrate, did you mean 'synchronous'"),
+    ("sqlite:///jobs.db?synchronos=full", "no option 'synchronos', did you mean 'synchronous'"),
     ("sqlite:///jobs.db?synchronous=off", "synchronous=full|normal"),
     ("sqlite:///jobs.db?create", "name=value"),
     ("sqlite:///jobs.db?create=no&create=yes", "twice"),

@@ -47,7 +47,7 @@ class StoreURL:
 
     def _refuse_option(self, name: str, known: Collection[str]) -> NoReturn:
         taken = f"it takes {', '.join(known)}" if known else "it takes none"
-        message = f"{self.scheme}:// has no option {name[:40]!r}: {taken}{_meant(name, known)}"
+        message = f"{self.scheme}:// has no option {name[:40]!r}{_meant(name, known) or f': {taken}'}"
         raise InvalidURL(message)
 
 

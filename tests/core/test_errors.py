@@ -26,7 +26,7 @@ WORDED: dict[WindlassError, str] = {
     errors.ResultNotKept(JOB): "set keep_succeeded",
     errors.LockLost("nightly"): "undo or stop what it guarded",
     errors.NotTransactional("memory://"): "leave connection= out",
-    errors.OutcomeUnknown(JOB): "repeat the call with the same id",
+    errors.OutcomeUnknown(JOB): "an enqueue with that id and a settlement with its token, and it is done once",
     errors.StoreMoved("sqlite:///new.db"): "connect to sqlite:///new.db",
     errors.SchemaTooNew("jobs.db", 9, 1): "upgrade windlass",
 }

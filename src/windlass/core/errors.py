@@ -258,12 +258,21 @@ class NotTransactional(WindlassError):
 class NotAtomicHere(WindlassError):
     """A call that would need two queues at once, on a store that spreads its queues."""
 
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} would need two queues at once, and this store spreads its queues: make a call for each queue, or "
+            "leave ?spread=queues out of the URL"
+        )
+
 
 class OutcomeUnknown(WindlassError):
     """The reply was lost and asking again did not tell: the call may or may not have been done."""
 
     def __init__(self, job_id: str) -> None:
-        super().__init__(f"it is not known whether job {job_id} was written: repeat the call with the same id")
+        super().__init__(
+            f"it is not known whether job {job_id} was written: repeat the call, an enqueue with that id and a "
+            "settlement with its token, and it is done once"
+        )
         self.job_id = job_id
 
 
