@@ -89,6 +89,8 @@ class Settlements:
         self._on_the_way = 0
         self._writing: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
+        self._answered = asyncio.Event()
+        self._answered.set()
         self.failing_since: float | None = None
         self.written: Callable[[], None] = lambda: None
         """Called when some were written, and are held no more."""
@@ -111,6 +113,10 @@ class Settlements:
         while self._writing is not None:
             self._settled.clear()
             await self._settled.wait()
+
+    async def answered(self) -> None:
+        """Return when the store has answered to what is on its way there."""
+        await self._answered.wait()
 
     def last_words(self, outcome: Callable[[Attempt], Outcome]) -> list[Settlement]:
         """Return what is left to write when the event loop does not come back: what has not ended does by `outcome`."""
@@ -179,12 +185,15 @@ class Settlements:
             self._settled.set()
 
     async def _write_these(self, batch: list[Ending], failures: int) -> bool:
+        self._answered.clear()
         try:
             results = await self._store.settle([ending.settlement for ending in batch])
         except Exception:
             self.failing_since = self.failing_since or self._clock.monotonic()
             logger.exception("%d settlements could not be written (%d times in a row)", len(batch), failures + 1)
             return False
+        finally:
+            self._answered.set()
         self.failing_since = None
         for ending, result in zip(batch, results, strict=True):
             self.held.pop(ending.attempt.token, None)

@@ -227,6 +227,9 @@ class Worker:
                 claims = await self._store.claim(request._replace(limit=limit - claimed))
                 if before is not None and not before.done():
                     await asyncio.wait((before,))
+                if self._claimed is not None and any(claim.job.delivery > 1 for claim in claims):
+                    # its end here may be written and not answered yet, and is told before it begins again
+                    await self._settlements.answered()
                 claimed += len(claims)
                 self._asked -= len(claims)
                 self._take(claims)
