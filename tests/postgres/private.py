@@ -12,9 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self
 
-from tests.postgres import binaries, run
+from tests.postgres import binaries
 from tests.postgres.cluster import Cluster, cluster
 from tests.postgres.server import QUICK, command, free_port, make_data, wait_until_it_answers
+from tests.servers import run
 
 DURABLE: Final[Mapping[str, str]] = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 """The settings of a Postgres that keeps what it has committed, whatever happens."""

@@ -11,7 +11,7 @@ from typing import Final
 
 import psycopg
 
-from tests.postgres.run import NOBODY
+from tests.servers.run import NOBODY
 
 QUICK: Final[Mapping[str, str]] = {
     # a test's database need not outlive its machine

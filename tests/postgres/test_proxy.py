@@ -225,7 +225,7 @@ async def test_an_answer_is_cut_in_the_middle(proxy: Proxy, connection: Connecti
     with pytest.raises(LOST):
         await numbers(connection)
 
-    assert proxy.left is None
+    assert not proxy.left
 
 
 async def test_new_connections_are_refused_while_others_go_on(

@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Final
 
 GUARD: Final = Path(__file__).with_name("guard.py")
-NOBODY: Final = "nobody" if os.geteuid() == 0 else "-"
-"""Who runs servers, for the guard: Postgres and PgBouncer refuse to be run by root."""
+WHOEVER: Final = "-"
+"""Who runs a server, for the guard: whoever runs the tests."""
+NOBODY: Final = "nobody" if os.geteuid() == 0 else WHOEVER
+"""Who runs those that refuse to be run by root, as Postgres and PgBouncer do."""
 
 _NAME: Final = "WINDLASS_TEST_RUN"
 _PATIENCE: Final = 15.0
@@ -68,14 +70,16 @@ def shared(name: str, start: Callable[[Path], str]) -> str:
         os.close(turn)
 
 
-def live_in(folder: Path, command: Sequence[str | Path], *, log: Path) -> Callable[[], bool]:
-    """Run `command` in `folder` until the run ends; return how to ask whether it still lives."""
-    arguments = [str(_first_process(os.environ[_NAME])), str(folder), NOBODY, *map(str, command)]
+def live_in(
+    folder: Path, command: Sequence[str | Path], *, log: Path, user: str = NOBODY, kill: bool = False
+) -> Callable[[], bool]:
+    """Run `command` in `folder` until the run ends; return how to ask whether it still lives; see `guarded`."""
+    whole = guarded(command, folder, pid=_first_process(os.environ[_NAME]), user=user, kill=kill)
     output = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     # not by subprocess: whoever asks first may be gone long before the server
     guard = os.posix_spawn(
         sys.executable,
-        [sys.executable, "-I", str(GUARD), *arguments],
+        whole,
         os.environ,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -86,6 +90,15 @@ def live_in(folder: Path, command: Sequence[str | Path], *, log: Path) -> Callab
     )
     (folder / "guard.pid").write_text(str(guard))
     return lambda: os.waitpid(guard, os.WNOHANG)[0] == 0
+
+
+def guarded(command: Sequence[str | Path], folder: Path, *, pid: int, user: str, kill: bool) -> list[str]:
+    """Return the command of a guard that runs `command` in `folder` as long as the process `pid` lives.
+
+    In the end it is asked to quit, or with `kill` not asked.
+    """
+    how = ["--kill"] if kill else []
+    return [sys.executable, "-I", str(GUARD), *how, str(pid), str(folder), user, *map(str, command)]
 
 
 def _first_process(run: str) -> int:

@@ -1,10 +1,10 @@
 """A program that runs another one, and ends it when the process that needs it is gone, however that ended.
 
-    python guard.py PID FOLDER USER COMMAND...
+    python guard.py [--kill] PID FOLDER USER COMMAND...
 
 It runs COMMAND in FOLDER as USER ("-": as whoever runs it). When the process PID has ended, or on SIGTERM, it ends
-the command and removes FOLDER. When the command ends by itself, so does the guard, with the same code, and the folder
-stays.
+the command, by SIGQUIT or with --kill by SIGKILL, and removes FOLDER. When the command ends by itself, so does the
+guard, with the same code, and the folder stays.
 """
 
 import os
@@ -26,7 +26,7 @@ class Stopped(BaseException):
     """Somebody asks the guard to stop."""
 
 
-def main(pid: int, folder: str, user: str, command: list[str]) -> int:
+def main(how: signal.Signals, pid: int, folder: str, user: str, command: list[str]) -> int:
     signal.signal(signal.SIGTERM, _stop)
     # Ctrl-C is meant for the tests, and the guard sees to it that they end first
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -38,7 +38,7 @@ def main(pid: int, folder: str, user: str, command: list[str]) -> int:
             return process.returncode
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if process is not None:
-        _end(process)
+        _end(process, how)
     shutil.rmtree(folder, ignore_errors=True)
     return 0
 
@@ -78,9 +78,9 @@ def _look_again_and_again(pid: int, process: "subprocess.Popen[bytes]") -> None:
         time.sleep(0.2)
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    # Postgres throws its memory away and ends at once, PgBouncer does the same
-    process.send_signal(signal.SIGQUIT)
+def _end(process: "subprocess.Popen[bytes]", how: signal.Signals) -> None:
+    # on SIGQUIT Postgres throws its memory away and ends at once, PgBouncer does the same; others would dump a core
+    process.send_signal(how)
     try:
         process.wait(PATIENCE)
     except subprocess.TimeoutExpired:
@@ -89,4 +89,9 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:]))
+    given = sys.argv[1:]
+    ends_by = signal.SIGQUIT
+    if given[0] == "--kill":
+        ends_by = signal.SIGKILL
+        del given[0]
+    sys.exit(main(ends_by, int(given[0]), given[1], given[2], given[3:]))
