@@ -10,6 +10,7 @@ from proofs import (
     checkpoints,
     child_kills,
     exactly_once,
+    failover,
     failpoints,
     fleet,
     late_commit,
@@ -69,6 +70,9 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
         folder,
         fleet.Plan(jobs=20_000 // scale, kills=0, cuts=0, crashes=max(10 // scale, 1), stops_too=True, longest_down=10),
         "restarts",
+    ),
+    "failover": lambda folder, scale: failover.prove(
+        folder, failover.Plan(failovers=max(20 // scale, 3), unwaited=max(6 // scale, 2))
     ),
     "terminations": lambda folder, scale: terminations.prove(
         folder, terminations.Plan(calm=15 / scale, seconds=30 / scale)

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from proofs import exactly_once, fleet, late_commit, lost_replies, terminations, transactions
+from proofs import exactly_once, failover, fleet, late_commit, lost_replies, terminations, transactions
 from proofs.report import Report, Verdict
 from windlass.stores.postgres.moves import receipts
 from windlass.stores.postgres.work import Changes, Work
@@ -30,6 +30,11 @@ def test_a_fleet_gets_over_dead_servers_sessions_and_databases(tmp_path: Path) -
     )
 
     assert_holds(fleet.prove(tmp_path, plan))
+
+
+def test_a_standby_takes_over_and_nothing_that_it_has_is_lost(tmp_path: Path) -> None:
+    """F12."""
+    assert_holds(failover.prove(tmp_path, failover.Plan(failovers=3, unwaited=2, jobs_each=60, back_within=15.0)))
 
 
 def test_a_lost_reply_makes_nothing_twice(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ class Listener:
             except TimeoutError:
                 if loop.time() >= self._heard_at + CHECK_AFTER:
                     await self._check(session)
-        raise ConnectionResetError("the server has closed the connection")
+        raise ConnectionResetError("the server has closed the connection, or takes no writes any more")
 
     async def _check(self, session: Session) -> None:
         async with self._turn:

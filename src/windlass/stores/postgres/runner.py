@@ -83,7 +83,7 @@ class Runner:
             left = deadline - loop.time()
             if call.again is not None and is_already_done(met):
                 self._spread(call.news)
-                return await self._finish(_reading(call.again), max(left, _NO_TIME))
+                return await self._finish(_reading(call.again, call.doubt), max(left, _NO_TIME))
             if left < _NO_TIME or not call.is_worth_repeating(met):
                 raise self._verdict(call, met)
             await asyncio.sleep(min(left, pause * random.random()))  # noqa: S311 - spreads load, nobody has to guess it
@@ -223,5 +223,11 @@ async def _all(session: Session, steps: _Steps[T]) -> None:
         raise
 
 
-def _reading(again: Callable[[], Work[T]]) -> _Call[T]:
-    return _Call(lambda _: again(), _one_by_one)
+def _reading(again: Callable[[], Work[T]], doubt: str | None) -> _Call[T]:
+    """Return the reading of what was done before: it is told only when the replicas of a commit have it too."""
+
+    def read(_: Changes) -> Work[T]:
+        yield Statement("reach_replicas")
+        return (yield from again())
+
+    return _Call(read, _in_a_transaction, doubt=doubt, in_doubt=True)
