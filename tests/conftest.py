@@ -9,9 +9,9 @@ import pytest
 
 from proofs.children import eventually
 from tests.each_store import STORES, new_url, sessions_of
-from tests.postgres import run
 from tests.postgres.cluster import cluster
 from tests.postgres.pgbouncer import through_pgbouncer
+from tests.servers import run
 from windlass.connect import open_store
 from windlass.core.store import Store
 from windlass.testing import FakeClock, SeededRng
@@ -47,7 +47,8 @@ def pooled_schema(schema: str) -> str:
 async def new_store(request: pytest.FixtureRequest, clock: FakeClock) -> AsyncIterator[Callable[[], Store]]:
     """Doors to the same jobs; when all are closed, nothing of them may be left (I19)."""
     rng = SeededRng()
-    with new_url(request.param) as url:
+    # a handler whose transaction is looked at writes to a table of its own
+    with new_url(request.param, with_tables="transactional" in request.fixturenames) as url:
         tasks, threads, files, sessions = _tasks(), _threads(), _files(), sessions_of(request.param)
         if request.param == "memory":
             only = open_store(url, clock=clock, rng=rng)

@@ -16,8 +16,8 @@ STORES: Final = ("pgbouncer",) if os.environ.get("WINDLASS_TEST_PGBOUNCER") else
 
 
 @contextmanager
-def new_url(store: str) -> Generator[str]:
-    """Give the URL of an empty store of this kind, which is gone in the end."""
+def new_url(store: str, *, with_tables: bool = False) -> Generator[str]:
+    """Give the URL of an empty store of this kind, which is gone in the end; see `ready_schema`."""
     match store:
         case "memory":
             yield "memory://"
@@ -25,10 +25,10 @@ def new_url(store: str) -> Generator[str]:
             with TemporaryDirectory() as folder:
                 yield f"sqlite:///{Path(folder).resolve()}/jobs.db"
         case "postgres":
-            with ready_schema() as url:
+            with ready_schema(with_tables=with_tables) as url:
                 yield url
         case _:
-            with ready_schema() as url:
+            with ready_schema(with_tables=with_tables) as url:
                 yield through_pgbouncer(url)
 
 

@@ -8,9 +8,10 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import pytest
 
-from tests.postgres import run
 from tests.postgres.cluster import GIVEN, cluster
+from tests.postgres.roles import POOLED, POOLED_RUN, RUN, user_of
 from tests.postgres.server import free_port, hand_over, wait_until_it_answers
+from tests.servers import run
 
 PGBOUNCER: Final = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin:/usr/local/sbin")
 """The program, where it is installed."""
@@ -25,7 +26,8 @@ _CONF: Final = """\
 listen_addr = 127.0.0.1
 listen_port = {port}
 unix_socket_dir =
-auth_type = any
+auth_type = {login}
+auth_file = {users}
 pool_mode = transaction
 default_pool_size = 10
 max_client_conn = 1000
@@ -33,11 +35,15 @@ max_client_conn = 1000
 
 
 def through_pgbouncer(url: str) -> str:
-    """Return a URL of the run's Postgres so that it leads through PgBouncer; skip the test where there is none."""
+    """Return a URL of the run's Postgres so that it leads through PgBouncer; skip the test where there is none.
+
+    The role has as many rights as that of `url`, but is another one; in a given server it is that of the run's URL.
+    """
     skip_without_pgbouncer()
     port = int(run.shared("pgbouncer", _start))
     parts = urlsplit(url)
-    return parts._replace(netloc=f"postgres@127.0.0.1:{port}").geturl()
+    login = POOLED_RUN if user_of(url) == RUN else POOLED
+    return parts._replace(netloc=f"{login}@127.0.0.1:{port}").geturl()
 
 
 def skip_without_pgbouncer() -> None:
@@ -56,13 +62,13 @@ def _start(folder: Path) -> str:
     port, log = free_port(), folder / "log"
     server = urlsplit(cluster().url)
     if not GIVEN:
-        # somebody else than who goes there directly: it keeps sessions when its clients are gone
-        cluster().run("create role pooled superuser login")
-        server = server._replace(netloc=f"pooled@{server.netloc.rpartition('@')[2]}")
-    conf = folder / "pgbouncer.ini"
-    conf.write_text(_CONF.format(server=_server(server), port=port))
+        # whoever comes goes on under the same name
+        server = server._replace(netloc=server.netloc.rpartition("@")[2])
+    conf, users = folder / "pgbouncer.ini", folder / "users"
+    users.write_text(f'"{POOLED}" ""\n"{POOLED_RUN}" ""\n')
+    conf.write_text(_CONF.format(server=_server(server), port=port, users=users, login="any" if GIVEN else "trust"))
     alive = run.live_in(folder, [PGBOUNCER, conf], log=log)
-    wait_until_it_answers(f"postgres://postgres@127.0.0.1:{port}{server.path}", log, alive=alive)
+    wait_until_it_answers(f"postgres://{POOLED}@127.0.0.1:{port}{server.path}", log, alive=alive)
     return str(port)
 
 

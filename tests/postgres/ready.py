@@ -1,6 +1,7 @@
 """Schemas that hold the tables of a store, for many tests one after another.
 
-Making the tables and dropping them takes longer than most tests: here they are made once and emptied after each.
+Making the tables and dropping them takes longer than most tests: here they are made once and emptied after each. Who
+made them owns them; who works with them is a role that has the rights that the page on migrations lists, and no other.
 """
 
 import asyncio
@@ -8,23 +9,32 @@ import atexit
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, LiteralString
 
 from psycopg import sql
 
 from tests.postgres.cluster import GIVEN, Cluster, cluster, schema_of
+from tests.postgres.rights import IN_SCHEMA, renamed
+from tests.postgres.roles import as_role, user_of
 from windlass.connect import open_store
 
 _free: Final[list[tuple[str, sql.Composed]]] = []
 
 
 @contextmanager
-def ready_schema() -> Generator[str]:
-    """Give the URL of a store that has just been made."""
+def ready_schema(*, with_tables: bool = False) -> Generator[str]:
+    """Give the URL of a store that another role has just made; see `Cluster.runs_as` and `as_owner`.
+
+    With `with_tables` who works may also make tables beside those of the store, as handlers do here that write to some.
+    """
     url, emptying = _free.pop() if _free else _made()
+    if with_tables:
+        _let_create(url, "grant create on schema {} to {}")
     yield url
     # one of a test that failed is not used again, nor dropped: somebody may still hold it
     cluster().run(emptying)
+    if with_tables:
+        _let_create(url, "revoke create on schema {} from {}")
     _free.append((url, emptying))
 
 
@@ -37,7 +47,21 @@ def _made() -> tuple[str, sql.Composed]:
     with ThreadPoolExecutor(1) as aside:
         # a loop of its own: whoever asks may be inside of one
         aside.submit(asyncio.run, _open_and_close(url)).result()
-    return url, emptying(here, schema_of(url))
+    return _given_away(here, url), emptying(here, schema_of(url))
+
+
+def _given_away(here: Cluster, url: str) -> str:
+    """Give the rights in a schema to the role that works, and return the URL for it."""
+    if here.runs_as is None:
+        return url
+    rights = renamed(IN_SCHEMA, {"jobs": schema_of(url), "windlass_run": user_of(here.runs_as)})
+    here.run(rights.encode())
+    return as_role(url, here.runs_as)
+
+
+def _let_create(url: str, how: LiteralString) -> None:
+    if (login := cluster().runs_as) is not None:
+        cluster().run(sql.SQL(how).format(sql.Identifier(schema_of(url)), sql.Identifier(user_of(login))))
 
 
 async def _open_and_close(url: str) -> None:

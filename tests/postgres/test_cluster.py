@@ -1,7 +1,6 @@
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,37 +12,19 @@ from proofs.children import eventually
 from tests.postgres.binaries import of_the_wheel
 from tests.postgres.cluster import GIVEN, cluster, schema_of
 from tests.postgres.ready import emptying
+from tests.servers.another import other_process, told_by
 
 of_its_own = pytest.mark.skipif(GIVEN is not None, reason="WINDLASS_TEST_POSTGRES names a server that is not ours")
-ROOT = Path(__file__).resolve().parents[2]
 ASKS = "from tests.postgres.cluster import cluster; print(cluster().url, cluster().log, flush=True); input()"
 LETS_ANOTHER_ASK = f"""
 import subprocess, sys
-from tests.postgres import run
+from tests.servers import run
 
 run.begin()
 subprocess.run([sys.executable, "-c", {ASKS!r}], input="that is all", text=True)
 print("it is gone", flush=True)
 input()
 """
-
-
-def other_process(program: str, *, run: str | None = None) -> "subprocess.Popen[str]":
-    environment = {name: value for name, value in os.environ.items() if name != "WINDLASS_TEST_RUN"}
-    return subprocess.Popen(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env=environment if run is None else {**environment, "WINDLASS_TEST_RUN": run},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-
-
-def told_by(process: "subprocess.Popen[str]") -> list[str]:
-    assert process.stdout is not None
-    return process.stdout.readline().split()
 
 
 @of_its_own

@@ -8,7 +8,7 @@ from typing import Final
 import psycopg
 import pytest
 
-from tests.postgres.cluster import Cluster, dsn_of, schema_of
+from tests.postgres.cluster import Cluster, as_owner, dsn_of, schema_of
 from windlass.core.topics import Hub
 from windlass.stores.postgres.connections import Connections
 from windlass.stores.postgres.options import Options
@@ -61,8 +61,8 @@ def numbers(_: Changes) -> Work[list[int]]:
 
 @contextmanager
 def blocking(url: str) -> Generator[psycopg.Connection]:
-    """A connection of somebody else, in the schema of the test."""
-    with psycopg.connect(dsn_of(url), options=f"-c search_path={schema_of(url)}") as connection:
+    """A connection of somebody else, who may do everything, in the schema of the test."""
+    with psycopg.connect(dsn_of(as_owner(url)), options=f"-c search_path={schema_of(url)}") as connection:
         yield connection
 
 

@@ -122,6 +122,8 @@ def test_a_plan_that_a_migration_outdated_asks_for_a_new_connection() -> None:
         (FileNotFoundError(errno.ENOENT, "no socket"), Fault.LOST, True, "socket"),
         (PermissionError(errno.EACCES, "not allowed"), Fault.LOST, False, "may not reach"),
         (ssl.SSLCertVerificationError(1, "self-signed"), Fault.FINAL, False, "sslrootcert"),
+        (ssl.SSLError(1, "no protocols available"), Fault.LOST, True, "ssl_min_protocol_version"),
+        (ConnectionError('PostgreSQL server at "db:1" rejected SSL upgrade'), Fault.FINAL, False, "TLS"),
         (asyncpg.InterfaceError("connection is closed"), Fault.LOST, True, "lost"),
         (asyncpg.InternalClientError("unexpected"), Fault.LOST, True, "lost"),
         (asyncpg.OutdatedSchemaCacheError("decoding"), Fault.LOST, True, "lost"),

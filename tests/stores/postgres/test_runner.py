@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from tests.postgres.cluster import cluster, dsn_of, schema_of
+from tests.postgres.cluster import as_owner, cluster, dsn_of, schema_of
 from tests.postgres.frames import Request
 from tests.postgres.proxy import Proxy
 from tests.postgres.ready import ready_schema
@@ -63,7 +63,8 @@ def url() -> Iterator[str]:
     with ready_schema() as url:
         with blocking(url) as connection:
             connection.execute(CREATE)
-        yield url
+        # who may work with the table that is made here
+        yield as_owner(url)
 
 
 @pytest.fixture

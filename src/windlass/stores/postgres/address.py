@@ -1,5 +1,6 @@
 """From the parts of a URL to the options of the store; no message shows more of a URL than options without secrets."""
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,6 +9,7 @@ from urllib.parse import quote, unquote, urlencode
 
 from windlass.core.errors import InvalidURL
 from windlass.stores.postgres.options import Options
+from windlass.stores.postgres.service_file import service_settings
 
 OURS: Final = ("schema", "notify", "create", "migrate", "timeout", "connections", "pooler")
 """The options of the URL that the server and the driver know nothing of."""
@@ -40,9 +42,11 @@ def _dsn(host: str, path: str, passed_on: Mapping[str, str]) -> str:
     login, at, hosts = host.rpartition("@")
     user, colon, password = login.partition(":")
     database = path.removeprefix("/")
+    before = {"host": hosts, "user": user, "password": password, "dbname": database}
     _check_hosts(hosts)
     _check_database(database)
-    _check_given_once({"host": hosts, "user": user, "password": password, "dbname": database}, passed_on)
+    _check_given_once(before, passed_on)
+    passed_on = _with_service(before, passed_on)
     _check_ports(passed_on.get("port", "5432"))
     passed_on = _without_binding(passed_on)
     # unquoted first: what was written as %40 stays one '@', and what was not becomes %40
@@ -76,6 +80,18 @@ def _check_given_once(before: Mapping[str, str], passed_on: Mapping[str, str]) -
         if value and name in passed_on:
             message = f"the {name} of the postgres:// URL is given twice: leave ?{name}= out"
             raise InvalidURL(message)
+
+
+def _with_service(before: Mapping[str, str], passed_on: Mapping[str, str]) -> Mapping[str, str]:
+    """Add what a service says and the URL does not."""
+    name = passed_on.get("service") or os.environ.get("PGSERVICE")
+    if not name:
+        return passed_on
+    given = {key for key, value in before.items() if value} | passed_on.keys()
+    if "host" in given:
+        given.add("port")
+    added = {key: value for key, value in service_settings(name).items() if value and key not in given}
+    return {**added, **{key: value for key, value in passed_on.items() if key != "service"}}
 
 
 def _check_ports(ports: str) -> None:

@@ -68,6 +68,8 @@ def kind(error: BaseException) -> Fault:
         return _KINDS.get(code, Fault.FINAL)
     if isinstance(error, ssl.CertificateError | asyncpg.DataError | asyncpg.ClientConfigurationError):
         return Fault.FINAL
+    if _cannot_encrypt(error):
+        return Fault.FINAL
     return Fault.LOST if _is_of_the_connection(error) else Fault.FINAL
 
 
@@ -111,8 +113,8 @@ def _of_the_server(error: BaseException, code: str, where: str) -> WindlassError
             return _without_schema(text, code, where)
         case "42501":
             return StoreUnavailable(
-                f"the role may not do this in {where} ({text}): grant it usage on the schema and its sequences, and "
-                "select, insert, update and delete on the tables whose name begins with windlass_, or use another role"
+                f"the role may not do this in {where} ({text}): grant it the rights that howto/migrate-a-store.md in "
+                "the docs lists, also for the tables of the last migration, or use another role"
             )
         case "3D000":
             return StoreUnavailable(f"there is no {where}: create the database, or correct the name in the URL")
@@ -130,9 +132,15 @@ def _of_the_server(error: BaseException, code: str, where: str) -> WindlassError
             return StoreUnavailable(f"{where} kept refusing because of other transactions ({text})", retryable=True)
         case "53200" | "53400" | "53000" | "58030" | "58000":
             return StoreUnavailable(f"{where} is out of means ({text}): look at its log", retryable=True)
+        case "28P01":
+            return StoreUnavailable(
+                f"{where} refused to let us in ({text}): check user and password, in the URL or where else they come "
+                "from: PGPASSWORD, a passfile, a service"
+            )
         case _ if code.startswith("28"):
             return StoreUnavailable(
-                f"{where} refused to let us in ({text}): check user and password of the URL, and pg_hba.conf"
+                f"{where} refused to let us in ({text}): check user, password and database of the URL, whether it must "
+                "say sslmode=require, and pg_hba.conf"
             )
         case _ if kind(error) in (Fault.LOST, Fault.STALE):
             return StoreUnavailable(f"the connection to {where} was lost ({text}): try again", retryable=True)
@@ -153,8 +161,16 @@ def _of_the_driver(error: BaseException, where: str) -> WindlassError:
     text = _text(error)
     match error:
         case ssl.CertificateError():
+            return StoreUnavailable(_of_the_certificate(error, where))
+        case ssl.SSLError():
             return StoreUnavailable(
-                f"the certificate of {where} is not trusted ({text}): give its root by ?sslrootcert="
+                f"no encrypted connection to {where} ({text}): check sslmode, ssl_min_protocol_version and "
+                "ssl_max_protocol_version of the URL, and the certificates of both sides",
+                retryable=True,
+            )
+        case OSError() if _cannot_encrypt(error):
+            return StoreUnavailable(
+                f"{where} does not encrypt ({text}), and the URL asks for it: set up TLS there, or give another sslmode"
             )
         case TimeoutError():
             return StoreUnavailable(
@@ -183,6 +199,28 @@ def _of_the_driver(error: BaseException, where: str) -> WindlassError:
             return StoreUnavailable(f"the connection to {where} was lost ({text}): try again", retryable=True)
         case _:
             return StoreUnavailable(f"{where} failed: {error!r}")
+
+
+def _of_the_certificate(error: ssl.SSLCertVerificationError, where: str) -> str:
+    # an error that no handshake has made has neither
+    text = getattr(error, "verify_message", None) or _text(error)
+    match getattr(error, "verify_code", None):
+        case 62 | 64:  # of a host name, of an address
+            return (
+                f"the certificate of {where} is for another host ({text}): name the host in the URL as the certificate "
+                "does; ?sslmode=verify-ca does not look at the name"
+            )
+        case 9 | 10:  # not yet, no longer
+            return f"the certificate of {where} is not valid now ({text}): renew it, or set the clock of this machine"
+        case _:
+            return (
+                f"the certificate of {where} is not trusted ({text}): give the certificate of who signed it by "
+                "?sslrootcert="
+            )
+
+
+def _cannot_encrypt(error: BaseException) -> bool:
+    return isinstance(error, ConnectionError) and "rejected SSL upgrade" in str(error)
 
 
 def _is_outdated_plan(error: BaseException, code: str) -> bool:

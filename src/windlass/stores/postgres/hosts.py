@@ -19,7 +19,7 @@ def hosts_of(dsn: str) -> list[Host]:
     named = parts.netloc.rpartition("@")[2].split(",")
     if len(named) == 1 or "port" in parse_qs(parts.query):
         return [Host()]
-    return [_host(text) for text in named]
+    return [read_host(text) for text in named]
 
 
 def needs_writes(dsn: str) -> bool:
@@ -34,7 +34,8 @@ def driver_chooses_host(dsn: str) -> bool:
     return not parts.netloc.rpartition("@")[2] and ATTRIBUTE not in parse_qs(parts.query)
 
 
-def _host(text: str) -> Host:
+def read_host(text: str) -> Host:
+    """Return the server that `host`, `host:port` or `[address]:port` is."""
     name, colon, port = text.rpartition(":")
     if not colon or port.endswith("]"):
         name, port = text, ""

@@ -14,9 +14,11 @@ import asyncpg
 from asyncpg.connect_utils import SessionAttribute
 
 from windlass.core.errors import StoreReadOnly
+from windlass.stores.postgres.certificates import check_files
 from windlass.stores.postgres.faults import sqlstate
 from windlass.stores.postgres.hosts import Host, driver_chooses_host, hosts_of, needs_writes
 from windlass.stores.postgres.options import Options
+from windlass.stores.postgres.password_file import password_of
 from windlass.stores.postgres.settings import NOTICE_GONE, application_name, local_settings, startup_settings
 from windlass.stores.postgres.statements import sql
 from windlass.stores.postgres.work import Rows
@@ -52,6 +54,7 @@ class Session:
         self.pid = connection.get_server_pid()
         """The server process that is ours, or what a pooler gave out as such."""
         self._options = options
+        self._took_writes = needs_writes(options.dsn) and not _says_read_only(connection)
         self._under_way = False
         self._in_transaction = False
 
@@ -62,8 +65,16 @@ class Session:
 
     @property
     def broken(self) -> bool:
-        """Whether nobody may use it again: it is gone, or a statement or a transaction was left alone."""
-        return self._under_way or self._in_transaction or self.closed
+        """Whether nobody may use it again: it is gone or outdated, or a statement or a transaction was left alone."""
+        return self._under_way or self._in_transaction or self.closed or self.outdated
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the server has refused writes since this was opened, as an old primary does that was not restarted.
+
+        The server says so beside its next answer, to a look too: that answer is the last one to be had from here.
+        """
+        return self._took_writes and not self.closed and _says_read_only(self.connection)
 
     async def fetch(self, name: str, parameters: Sequence[object] = ()) -> Rows:
         """Run `sql/<name>.sql` and return its rows; behind a pooler in a transaction of its own, if there is none."""
@@ -181,14 +192,23 @@ async def open_session(options: Options, *, timeout: float) -> Session:
     deadline = loop.time() + timeout
     good = _last_good.get(options.dsn)
     hosts = sorted(hosts_of(options.dsn), key=lambda host: host != good)
+    refused: asyncpg.InvalidPasswordError | None = None
     for left in range(len(hosts) - 1, 0, -1):
         host = hosts[len(hosts) - 1 - left]
         try:
             # a server that does not answer at all must not use up the time of those behind it
             return await _open_at(options, host, (deadline - loop.time()) / (left + 1))
-        except (OSError, asyncpg.PostgresError, StoreReadOnly) as error:
+        except (OSError, asyncpg.PostgresError, asyncpg.TargetServerAttributeNotMatched, StoreReadOnly) as error:
             logger.debug("no connection to %s at %s: %s", options.where, host, error)
-    return await _open_at(options, hosts[-1], deadline - loop.time())
+            if isinstance(error, asyncpg.InvalidPasswordError):
+                refused = error
+    try:
+        return await _open_at(options, hosts[-1], deadline - loop.time())
+    except (OSError, asyncpg.PostgresError, asyncpg.TargetServerAttributeNotMatched, StoreReadOnly):
+        # it is the same on all servers of a cluster: that another one cannot be reached now is not what is wrong
+        if refused is not None:
+            raise refused from None
+        raise
 
 
 async def _open_at(options: Options, host: Host, timeout: float) -> Session:
@@ -244,16 +264,21 @@ async def _pooled(options: Options, host: Host) -> Session:
 async def _connect(
     options: Options, host: Host, settings: dict[str, str], statements: int
 ) -> "asyncpg.Connection[asyncpg.Record]":
-    return await asyncpg.connect(
-        options.dsn,
-        host=host.name,
-        port=host.port,
-        server_settings=settings,
-        statement_cache_size=statements,
-        max_cached_statement_lifetime=0,
-        max_cacheable_statement_size=0,
-        target_session_attrs=SessionAttribute.read_write if driver_chooses_host(options.dsn) else None,
-    )
+    try:
+        return await asyncpg.connect(
+            options.dsn,
+            host=host.name,
+            port=host.port,
+            password=password_of(options.dsn, host),
+            server_settings=settings,
+            statement_cache_size=statements,
+            max_cached_statement_lifetime=0,
+            max_cacheable_statement_size=0,
+            target_session_attrs=SessionAttribute.read_write if driver_chooses_host(options.dsn) else None,
+        )
+    except OSError:
+        check_files(options)
+        raise
 
 
 async def _is_ours(session: Session, options: Options) -> bool:
@@ -271,6 +296,11 @@ async def _is_ours(session: Session, options: Options) -> bool:
                 retryable=True,
             )
     return bool(settled) and pid == session.pid
+
+
+def _says_read_only(connection: "asyncpg.Connection[asyncpg.Record]") -> bool:
+    """Return what the server has told last; a pooler may have told it long ago, so only a change of it counts."""
+    return getattr(connection.get_settings(), "default_transaction_read_only", "off") == "on"
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """What `doctor` says of a Postgres: nothing of a healthy one, and of any other what is wrong and what to do."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import uuid4
@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql as composed
 
-from tests.postgres.cluster import cluster
+from tests.postgres.cluster import as_owner, cluster
 from tests.stores.postgres.moves.moving import Mover
 from tests.stores.postgres.shell import options_of
 from windlass.core.store import Finding
@@ -166,17 +166,25 @@ async def test_every_question_is_one_that_postgres_answers(mover: Mover) -> None
     assert {finding.name for finding in findings} == set(found())
 
 
+@pytest.fixture
+async def superuser(mover: Mover) -> AsyncIterator[Mover]:
+    """Who sees what every session does."""
+    superuser = Mover(as_owner(mover.url))
+    yield superuser
+    await superuser.connections.close()
+
+
 async def test_the_session_that_holds_the_oldest_snapshot_is_named(
-    mover: Mover, monkeypatch: pytest.MonkeyPatch
+    superuser: Mover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checking, "LONG", timedelta(0))
-    options = options_of(mover.url)
+    options = options_of(superuser.url)
 
-    with mover.somebody() as connection:
+    with superuser.somebody() as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.execute("set application_name = 'the report'")
         connection.execute("select")
-        findings = await mover.look(check, options, pooled=False)
+        findings = await superuser.look(check, options, pooled=False)
         pid = connection.info.backend_pid
 
     [finding] = [finding for finding in findings if finding.name == "snapshots"]
@@ -208,3 +216,11 @@ async def test_a_role_that_may_not_see_others_is_told_of_their_snapshots_and_wha
     finding = found({"check_snapshots": rows})["snapshots"]
     assert f"process {pid} (hidden, role postgres)" in finding.message
     assert "pg_read_all_stats" in (finding.advice or "")
+
+
+async def test_connections_are_counted_also_those_that_a_role_may_not_see(mover: Mover, little_role: str) -> None:
+    with mover.somebody(), mover.somebody() as looker:
+        looker.execute(composed.SQL("set role {}").format(composed.Identifier(little_role)))
+        [row] = looker.execute(sql("check_server").encode()).fetchall()
+
+    assert Server(*row).connections >= 2

@@ -6,6 +6,11 @@ select
     current_setting('synchronous_standby_names') <> '',
     current_setting('autovacuum') = 'on',
     pg_is_in_recovery(),
-    (select count(*) from pg_stat_activity where backend_type = 'client backend')::integer,
+    -- of another role's session the kind is hidden, but not that it is in a database
+    (
+        select count(*)
+        from pg_stat_activity
+        where backend_type = 'client backend' or backend_type is null and usesysid is not null and datid is not null
+    )::integer,
     current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer,
     pg_notification_queue_usage()
