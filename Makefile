@@ -4,14 +4,19 @@
 #   make test PYTHON=python3.13       another interpreter, in an environment of its own
 #   make test ARGS="-k unique -x"     more arguments for the program that a target runs
 #
-# The tests start a Postgres of their own. What else they can run on:
+# The tests start a Postgres and a Valkey of their own. What else they can run on:
 #
 #   make test WINDLASS_TEST_POSTGRES=postgres://...     one that runs; each test has a schema of its own in that database
 #   make test WINDLASS_TEST_POSTGRES_BIN=/usr/lib/postgresql/15/bin     one that they start from these programs
 #   make test WINDLASS_TEST_PGBOUNCER=1 ARGS="-k pgbouncer"     theirs, through PgBouncer in transaction mode
+#   make test WINDLASS_TEST_REDIS=redis://...     one that runs; each test has a prefix of its own
+#   make test WINDLASS_TEST_REDIS_BIN=/usr/bin/redis-server     one that they start from this program
+#   make test WINDLASS_TEST_CLUSTER=1 ARGS="-k 'cluster or spread'"     a Cluster of three that they start
 
 PYTHON ?= python3
 ARGS ?=
+# Tests wait a lot, for leases and servers: half as many again as there are cores keep them busy.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(8, 3 * (os.cpu_count() or 1) // 2))')
 
 # One environment per interpreter: .venv for the usual one, .venv-python3.13 for PYTHON=python3.13.
 ifeq ($(PYTHON),python3)
@@ -43,7 +48,7 @@ demo: $(VENV)/.ready ## watch a shop's jobs survive processes that are killed
 	$(RUN) -m examples.demo $(ARGS)
 
 test: $(VENV)/.ready ## run the tests
-	$(RUN) -W error -m pytest -n auto --maxprocesses 8 $(ARGS)
+	$(RUN) -W error -m pytest -n $(WORKERS) $(ARGS)
 
 test-lowest: ## run the tests with the oldest versions that pyproject.toml allows
 	UV_RESOLUTION=lowest-direct $(MAKE) test VENV=$(VENV)-lowest
@@ -92,7 +97,11 @@ $(VENV)/.ready: pyproject.toml | $(UV)
 	@touch $@
 
 $(VENV)/.ready-bench: $(VENV)/.ready
-	$(UV) pip install --quiet --python $(VENV) --group bench --group bench-postgres
+	$(UV) pip install --quiet --python $(VENV) --group bench --group bench-postgres --group bench-redis
+	for peer in arq saq; do \
+		$(UV) venv --quiet --allow-existing --python $(RUN) $(VENV)/peers/$$peer \
+			&& $(UV) pip install --quiet --python $(VENV)/peers/$$peer --group bench-$$peer || exit 1; \
+	done
 	@$(UV) pip install --quiet --python $(VENV) --only-binary honker --group bench-native 2>/dev/null \
 		|| echo "honker has no wheel for this system: measured without it"
 	@$(UV) pip install --quiet --python $(VENV) --group bench-oban 2>/dev/null \

@@ -2,13 +2,15 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from proofs.children import eventually
-from tests.each_store import STORES, new_url, sessions_of
+from tests.each_store import SERVED, STORES, behind, new_url, sessions_of
 from tests.postgres.cluster import cluster
 from tests.postgres.pgbouncer import through_pgbouncer
 from tests.servers import run
@@ -16,7 +18,17 @@ from windlass.connect import open_store
 from windlass.core.store import Store
 from windlass.testing import FakeClock, SeededRng
 
+if TYPE_CHECKING:
+    from tests.http.in_process import InProcess
+
 PATIENCE = 5.0
+APART = {
+    "test_a_sibling_renews_while_the_first_loop_stands_still",
+    "test_a_start_that_is_cancelled_at_any_step_leaves_nothing_behind",
+    "test_a_stop_that_is_cancelled_at_any_step_is_done_at_once",
+    "test_a_job_may_be_cancelled_at_any_step_of_its_own_calls",
+}
+"""What is served in a thread of its own: here the loop of the test stands still, or its tasks are counted."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,11 +58,17 @@ def pooled_schema(schema: str) -> str:
 @pytest.fixture(params=STORES)
 async def new_store(request: pytest.FixtureRequest, clock: FakeClock) -> AsyncIterator[Callable[[], Store]]:
     """Doors to the same jobs; when all are closed, nothing of them may be left (I19)."""
-    rng = SeededRng()
+    rng, name = SeededRng(), request.param
     # a handler whose transaction is looked at writes to a table of its own
-    with new_url(request.param, with_tables="transactional" in request.fixturenames) as url:
-        tasks, threads, files, sessions = _tasks(), _threads(), _files(), sessions_of(request.param)
-        if request.param == "memory":
+    with new_url(behind(name), with_tables="transactional" in request.fixturenames) as url:
+        tasks, threads, files, sessions = _tasks(), _threads(), _files(), sessions_of(name)
+        if name in SERVED:
+            from tests.http.in_process import InProcess
+
+            serving = InProcess(url, clock=clock, rng=rng)
+            async with _served(serving, apart=request.node.originalname in APART):
+                yield serving.door
+        elif name == "memory":
             only = open_store(url, clock=clock, rng=rng)
             yield lambda: only
         else:
@@ -59,7 +77,24 @@ async def new_store(request: pytest.FixtureRequest, clock: FakeClock) -> AsyncIt
         # one that has handed over what it did may still be on its way out
         assert eventually(lambda: _threads() <= threads, PATIENCE), _threads()
         assert _files() <= files
-        assert eventually(lambda: sessions_of(request.param) <= sessions, PATIENCE), sessions_of(request.param)
+        assert eventually(lambda: sessions_of(name) <= sessions, PATIENCE), sessions_of(name)
+
+
+@asynccontextmanager
+async def _served(serving: "InProcess", *, apart: bool) -> AsyncGenerator[None]:
+    """Serve a store; what is behind has services only beside the servers of a test."""
+    # loaded where they are asked for: the asserts in them are rewritten first
+    from tests.http.in_thread import in_thread
+    from windlass.testing.conformance.served import beside
+
+    with beside(serving.services):
+        if apart:
+            with in_thread(serving):
+                yield
+        else:
+            await serving.start()
+            yield
+            await serving.stop()
 
 
 def _tasks() -> set[str]:

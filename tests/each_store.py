@@ -5,14 +5,32 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tests.postgres.cluster import GIVEN, cluster
 from tests.postgres.pgbouncer import through_pgbouncer
 from tests.postgres.ready import ready_schema
+from tests.redis.cluster import new_cluster_url
+from tests.redis.server import new_url as new_redis_url
+from windlass.connect import open_store
+from windlass.core.clock import Clock, Rng
 
-STORES: Final = ("pgbouncer",) if os.environ.get("WINDLASS_TEST_PGBOUNCER") else ("memory", "sqlite", "postgres")
-"""Postgres through PgBouncer is asked for, and then alone: not everybody has it."""
+if TYPE_CHECKING:
+    from windlass.testing.compared import Place
+
+_ASKED_FOR: Final = {
+    "WINDLASS_TEST_PGBOUNCER": ("pgbouncer",),
+    "WINDLASS_TEST_CLUSTER": ("cluster", "spread"),
+}
+"""Stores that are asked for by an environment variable, and then run alone: Postgres through PgBouncer, which not
+everybody has, and Redis as a Cluster, with all keys on one shard or with the queues spread."""
+
+SERVED: Final = ("http+memory", "http+sqlite")
+"""Stores that are served over HTTP."""
+STORES: Final = next(
+    (stores for name, stores in _ASKED_FOR.items() if os.environ.get(name)),
+    ("memory", "sqlite", "postgres", "redis", *SERVED),
+)
 
 
 @contextmanager
@@ -27,9 +45,46 @@ def new_url(store: str, *, with_tables: bool = False) -> Generator[str]:
         case "postgres":
             with ready_schema(with_tables=with_tables) as url:
                 yield url
+        case "redis":
+            with new_redis_url() as url:
+                yield url
+        case "http+memory" | "http+sqlite":
+            # loaded where it is asked for: not everybody who has stores has what serves them
+            from tests.http.in_thread import served_in_thread
+
+            with new_url(behind(store)) as url, served_in_thread(url) as front:
+                yield front
+        case "cluster" | "spread":
+            with new_cluster_url(spread=store == "spread") as url:
+                yield url
         case _:
             with ready_schema(with_tables=with_tables) as url:
                 yield through_pgbouncer(url)
+
+
+@contextmanager
+def new_place(store: str) -> Generator["Place"]:
+    """Give what makes stores on the same jobs, empty at first, by the time and the chance that each is given."""
+    if store not in SERVED:
+        with new_url(store) as url:
+            yield lambda clock, rng: open_store(url, clock=clock, rng=rng)
+        return
+    from tests.http.in_process import InProcess, OwnServingSide
+
+    with new_url(behind(store)) as url:
+        made: list[InProcess] = []
+
+        def door(clock: Clock, rng: Rng) -> Any:  # noqa: ANN401 - a store that has whatever another one has
+            if not made:
+                made.append(InProcess(url, clock=clock, rng=rng))
+            return OwnServingSide(made[0])
+
+        yield door
+
+
+def behind(store: str) -> str:
+    """Return what is served."""
+    return store.removeprefix("http+")
 
 
 def sessions_of(store: str) -> set[int]:

@@ -29,6 +29,8 @@ WRONG_URLS = [
     ("memory://?create=no", "takes none"),
     ("postgres://[half/db", "postgres"),
     ("postgress://host/db", "did you mean 'postgres'"),
+    ("redis+sentinels://host/master", "did you mean 'redis+sentinel'"),
+    ("valkey://host", "redis://user:password@host/0"),
 ]
 
 
@@ -56,10 +58,8 @@ def test_a_url_that_is_no_string_is_refused() -> None:
 @pytest.mark.parametrize(
     "url, extra",
     [
-        ("redis://user:secret@host", "redis"),
-        ("redis+sentinel://h1,h2/master/0", "redis"),
-        ("slatedb+s3://bucket/prefix", "slatedb"),
-        ("https://host", "web"),
+        ("slatedb+s3://user:secret@bucket/prefix", "slatedb"),
+        ("slatedb+memory://", "slatedb"),
     ],
 )
 def test_a_store_that_is_not_installed_names_its_extra(url: str, extra: str) -> None:
@@ -71,23 +71,31 @@ def test_a_store_that_is_not_installed_names_its_extra(url: str, extra: str) -> 
     assert "secret" not in str(missing.value)
 
 
-@pytest.mark.parametrize("scheme", ["postgres", "postgresql"])
+@pytest.mark.parametrize(
+    "scheme, driver, extra",
+    [
+        ("postgres", "asyncpg", "postgres"),
+        ("postgresql", "asyncpg", "postgres"),
+        ("redis", "redis", "redis"),
+        ("redis+sentinel", "redis", "redis"),
+    ],
+)
 @pytest.mark.parametrize("take", ["connect", "migrator"])
-def test_a_driver_that_is_not_installed_names_its_extra(scheme: str, take: str) -> None:
+def test_a_driver_that_is_not_installed_names_its_extra(scheme: str, driver: str, extra: str, take: str) -> None:
     program = f"""
 import sys
-sys.modules["asyncpg"] = None
+sys.modules["{driver}"] = None
 import windlass
 from windlass.connect import {take}
 try:
-    {take}("{scheme}://user:secret@host/db")
+    {take}("{scheme}://user:secret@host/0")
 except windlass.MissingExtra as error:
     print(error)
 """
 
     said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
 
-    assert said == f"{scheme}:// needs the extra 'postgres': pip install 'windlass[postgres]'\n"
+    assert said == f"{scheme}:// needs the extra '{extra}': pip install 'windlass[{extra}]'\n"
 
 
 def test_connecting_to_a_file_does_not_make_it(tmp_path: Path) -> None:
@@ -198,18 +206,19 @@ async def test_whoever_only_looks_makes_no_store(
         ("postgres://db/shop", "postgres://db/shop?create=no"),
         ("postgresql:///shop?host=/run/x", "postgresql:///shop?host=/run/x&create=no"),
         ("postgres://db/shop?create=yes", "postgres://db/shop?create=yes"),
+        ("redis://db/0", "redis://db/0?create=no"),
+        ("redis+sentinel://a,b/jobs/0?wait=1", "redis+sentinel://a,b/jobs/0?wait=1&create=no"),
     ],
 )
 def test_whoever_only_looks_makes_no_schema(url: str, only_there: str) -> None:
     assert without_creating(url) == only_there
 
 
-@pytest.mark.parametrize("url, scheme", [("redis://host", "redis"), ("slatedb+s3://bucket/prefix", "slatedb+s3")])
-def test_there_is_no_migrator_without_a_store(url: str, scheme: str) -> None:
+def test_there_is_no_migrator_without_a_store() -> None:
     with pytest.raises(MissingExtra) as missing:
-        migrator(url)
+        migrator("slatedb+s3://bucket/prefix")
 
-    assert missing.value.scheme == scheme
+    assert (missing.value.what, missing.value.extra) == ("slatedb+s3://", "slatedb")
 
 
 def test_a_store_in_memory_has_no_migrator() -> None:

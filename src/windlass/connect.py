@@ -1,5 +1,6 @@
 """From a URL to a store: the only file that knows every store, and it imports each when its URL asks for it."""
 
+import logging
 import os
 import re
 import socket
@@ -27,20 +28,16 @@ from windlass.system import SystemClock, SystemRng, TaskSpawn
 if TYPE_CHECKING:
     from windlass.stores.sqlite import SqliteStore
 
+logger = logging.getLogger("windlass")
+
 P = ParamSpec("P")
 
 EXTRAS: Final[Mapping[str, str]] = {
-    "redis": "redis",
-    "rediss": "redis",
-    "redis+sentinel": "redis",
-    "redis+cluster": "redis",
     "slatedb+s3": "slatedb",
     "slatedb+gs": "slatedb",
     "slatedb+az": "slatedb",
     "slatedb+file": "slatedb",
     "slatedb+memory": "slatedb",
-    "http": "web",
-    "https": "web",
 }
 """Which extra brings the store of a scheme that none is installed for."""
 
@@ -78,6 +75,31 @@ _POSTGRES_OPTIONS: Final[Mapping[str, Collection[str] | None]] = {
     "gsslib": None,
     "target_session_attrs": ("any", "primary", "read-write"),
 }
+_REDIS_OPTIONS: Final[Mapping[str, Collection[str] | None]] = {
+    "prefix": None,
+    "spread": ("queues",),
+    "create": _YES_OR_NO,
+    "migrate": _YES_OR_NO,
+    "timeout": None,
+    "connections": None,
+    "wait": None,
+    "evicting": ("allowed",),
+    "tls": ("yes",),
+    "tls_ca": None,
+    "tls_cert": None,
+    "tls_key": None,
+    "sentinel_user": None,
+    "sentinel_password": None,
+}
+_HTTP_OPTIONS: Final[Mapping[str, Collection[str] | None]] = {
+    "timeout": None,
+    "connections": None,
+    "tls_ca": None,
+    "tls_cert": None,
+    "tls_key": None,
+}
+TOKEN: Final = "WINDLASS_TOKEN"  # noqa: S105 - where it is found
+"""The environment variable of the token of an http:// store, where the code gives none."""
 _named: dict[str, Store] = {}
 _guard = threading.Lock()
 
@@ -85,6 +107,7 @@ _guard = threading.Lock()
 def connect(
     url: str | Store,
     *,
+    token: str | None = None,
     max_attempts: int | Unset = UNSET,
     lease: Duration | Unset = UNSET,
     priority: int | Unset = UNSET,
@@ -93,7 +116,7 @@ def connect(
     keep_dead: Duration | Unset | None = UNSET,
     keep_cancelled: Duration | Unset | None = UNSET,
     max_payload: int = MAX_PAYLOAD,
-    keep_max: int | None = None,
+    keep_max: int | Unset | None = UNSET,
     queues: Mapping[str, QueueSettings] | None = None,
     services: bool = False,
     poll_interval: Duration = 1.0,
@@ -104,9 +127,11 @@ def connect(
 ) -> Client:
     """Return a client of the store at `url`; it opens at `async with`, or at its first use.
 
-    In place of a URL it takes a store of your own, which it opens and closes.
+    In place of a URL it takes a store of your own, which it opens and closes. `token` is for http:// and https://, and
+    is else read from WINDLASS_TOKEN; it is never shown.
     A wrong URL or setting is refused here. `queues` holds the settings of single queues, over those of the client.
-    `services=True` runs rescue, promotion and pruning in this process as a server does.
+    `services=True` runs rescue, promotion and pruning in this process as a server does; on a store that is served they
+    run where it is served, and a line in the log says so.
 
     ```python
     import windlass
@@ -117,14 +142,18 @@ def connect(
         await client.ack(claim)
     ```
     """
-    given = QueueSettings(max_attempts, lease, priority, retry, keep_succeeded, keep_dead, keep_cancelled)
-    settings = resolve(given, queues, max_payload=max_payload, keep_max=keep_max)
-    interval = _interval(poll_interval)
-    name = _default_worker() if worker is None else check_name(worker, "worker")
     clock = clock or SystemClock()
     rng = rng or SystemRng()
+    store = _given(url) if not isinstance(url, str) else open_store(url, clock=clock, rng=rng, token=token)
+    if token is not None and not (isinstance(url, str) and store.features.served):
+        message = "token= goes with an http:// or https:// URL: leave it out for other stores"
+        raise InvalidValue(message)
+    given = QueueSettings(max_attempts, lease, priority, retry, keep_succeeded, keep_dead, keep_cancelled)
+    most = store.features.keeps_at_most if isinstance(keep_max, Unset) else keep_max
+    settings = resolve(given, queues, max_payload=max_payload, keep_max=most)
+    interval = _interval(poll_interval)
+    name = _default_worker() if worker is None else check_name(worker, "worker")
     spawn = TaskSpawn()
-    store = _given(url) if not isinstance(url, str) else open_store(url, clock=clock, rng=rng)
     return Client(
         store,
         settings,
@@ -150,13 +179,14 @@ connect_sync = _blocking_form(connect)
 """Return a client whose methods block, for programs without an event loop; it takes what `connect` takes."""
 
 
-def open_store(url: str, *, clock: Clock | None = None, rng: Rng | None = None) -> Store:
-    """Return the store at `url`, not opened yet."""
+def open_store(url: str, *, clock: Clock | None = None, rng: Rng | None = None, token: str | None = None) -> Store:
+    """Return the store at `url`, not opened yet; a `token` is of no use to a store that is not http://."""
     parts = parse(url, [*_STORES, *EXTRAS])
     make = _STORES.get(parts.scheme)
     if make is None:
-        raise MissingExtra(parts.scheme, EXTRAS[parts.scheme])
-    return make(parts, clock or SystemClock(), rng or SystemRng())
+        raise MissingExtra(f"{parts.scheme}://", EXTRAS[parts.scheme])
+    clock, rng = clock or SystemClock(), rng or SystemRng()
+    return _http(parts, clock, rng, token) if make is _http else make(parts, clock, rng)
 
 
 def without_creating(url: str) -> str:
@@ -169,7 +199,7 @@ def migrator(url: str) -> Migrator | None:
     """Return what brings the schema of the store at `url` up; None for a store that has none."""
     parts = parse(url, [*_STORES, *EXTRAS])
     if parts.scheme in EXTRAS:
-        raise MissingExtra(parts.scheme, EXTRAS[parts.scheme])
+        raise MissingExtra(f"{parts.scheme}://", EXTRAS[parts.scheme])
     make = _MIGRATORS.get(parts.scheme)
     return None if make is None else make(parse(parts.with_option(url, "migrate", "yes"), _STORES))
 
@@ -250,15 +280,45 @@ def _postgres_migrator(url: StoreURL) -> Migrator:
     return PostgresMigrator(read_address(url.host, url.path, url.options))
 
 
+def _redis(url: StoreURL, clock: Clock, rng: Rng) -> Store:
+    url.check_options(_REDIS_OPTIONS)
+    with _driver_of(url, "redis", "redis"):
+        from windlass.stores.redis import RedisStore
+        from windlass.stores.redis.address import read_address
+
+    return RedisStore(read_address(url.scheme, url.host, url.path, url.options), clock=clock, rng=rng)
+
+
+def _redis_migrator(url: StoreURL) -> Migrator:
+    url.check_options(_REDIS_OPTIONS)
+    with _driver_of(url, "redis", "redis"):
+        from windlass.stores.redis.address import read_address
+        from windlass.stores.redis.migrator import RedisMigrator
+
+    return RedisMigrator(read_address(url.scheme, url.host, url.path, url.options), SystemClock())
+
+
+def _http(url: StoreURL, _: Clock, rng: Rng, token: str | None = None) -> Store:
+    with _driver_of(url, "httptools", "web"):
+        from windlass.stores.http import HttpStore
+        from windlass.stores.http.address import read_address
+
+    # an empty variable counts as not set, as everywhere
+    found = os.environ.get(TOKEN, "").strip() or None if token is None else token
+    options = read_address(url.scheme, url.host, url.path, url.options, token=found)
+    url.check_options(_HTTP_OPTIONS)
+    return HttpStore(options, rng=rng)
+
+
 @contextmanager
 def _driver_of(url: StoreURL, driver: str, extra: str) -> Generator[None]:
     """Name the extra that brings a driver, where it is missing."""
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name != driver:
+        if (error.name or "").partition(".")[0] != driver:
             raise
-        raise MissingExtra(url.scheme, extra) from error
+        raise MissingExtra(f"{url.scheme}://", extra) from error
 
 
 _STORES: Final[Mapping[str, Callable[[StoreURL, Clock, Rng], Store]]] = {
@@ -266,15 +326,30 @@ _STORES: Final[Mapping[str, Callable[[StoreURL, Clock, Rng], Store]]] = {
     "sqlite": _sqlite,
     "postgres": _postgres,
     "postgresql": _postgres,
+    "redis": _redis,
+    "rediss": _redis,
+    "redis+sentinel": _redis,
+    "redis+cluster": _redis,
+    "http": _http,
+    "https": _http,
 }
 _MIGRATORS: Final[Mapping[str, Callable[[StoreURL], Migrator]]] = {
     "sqlite": _sqlite_migrator,
     "postgres": _postgres_migrator,
     "postgresql": _postgres_migrator,
+    "redis": _redis_migrator,
+    "rediss": _redis_migrator,
+    "redis+sentinel": _redis_migrator,
+    "redis+cluster": _redis_migrator,
 }
 
 
-def _services(store: Store, settings: Settings, *, name: str, clock: Clock, rng: Rng, spawn: Spawn) -> Background:
+def _services(
+    store: Store, settings: Settings, *, name: str, clock: Clock, rng: Rng, spawn: Spawn
+) -> Background | None:
+    if store.features.served:
+        logger.info("services=True changes nothing here: whoever serves this store rescues, promotes and prunes")
+        return None
     from windlass.engine.services import Services
 
     return Services(store, settings, name=name, clock=clock, rng=rng, spawn=spawn)

@@ -10,6 +10,7 @@ from windlass.core.errors import (
     InvalidValue,
     JobNotFound,
     MissingExtra,
+    NotAtomicHere,
     ScheduleNotFound,
     StoreUnavailable,
     UnknownKind,
@@ -40,7 +41,7 @@ MEANINGS: Final[Mapping[ExitCode, str]] = {
     ),
     ExitCode.WRONG_USAGE: "wrong usage or settings; nothing was done",
     ExitCode.APP_NOT_LOADED: "the app could not be loaded",
-    ExitCode.NOT_FOUND: "there is no such job or schedule",
+    ExitCode.NOT_FOUND: "there is no such job, schedule or token",
     ExitCode.STORE_UNAVAILABLE: "the store is not available, or its schema is not the one that this release works with",
     ExitCode.HANGUP: "stopped at once by SIGHUP",
     ExitCode.INTERRUPTED: "stopped at once by SIGINT (Ctrl-C)",
@@ -59,7 +60,7 @@ def exit_code_of(error: BaseException) -> ExitCode:
             return ExitCode.NOT_FOUND
         case StoreUnavailable():
             return ExitCode.STORE_UNAVAILABLE
-        case InvalidValue() | EncodeError() | MissingExtra() | UnknownKind():
+        case InvalidValue() | EncodeError() | MissingExtra() | NotAtomicHere() | UnknownKind():
             return ExitCode.WRONG_USAGE
         case _:
             return ExitCode.FAILED

@@ -10,8 +10,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from windlass.core.errors import InvalidURL
 
 FORMS: Final = (
-    "a store URL is memory://, memory://name, sqlite:///relative.db, sqlite:////absolute.db or "
-    "postgres://user:password@host/database"
+    "a store URL is memory://, memory://name, sqlite:///relative.db, sqlite:////absolute.db, "
+    "postgres://user:password@host/database, redis://user:password@host/0, redis+sentinel://host1,host2/master/0, "
+    "redis+cluster://host1,host2 or https://host"
 )
 _SHAPE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 

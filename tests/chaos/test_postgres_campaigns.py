@@ -34,7 +34,9 @@ def test_a_fleet_gets_over_dead_servers_sessions_and_databases(tmp_path: Path) -
 
 def test_a_standby_takes_over_and_nothing_that_it_has_is_lost(tmp_path: Path) -> None:
     """F12."""
-    assert_holds(failover.prove(tmp_path, failover.Plan(failovers=3, unwaited=2, jobs_each=60, back_within=15.0)))
+    plan = failover.Plan(failovers=3, unwaited=2, load=failover.Load(jobs_each=60, back_within=15.0))
+
+    assert_holds(failover.prove(tmp_path, plan))
 
 
 def test_a_lost_reply_makes_nothing_twice(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 import asyncio
 import logging
+import threading
 from collections.abc import AsyncIterator, Callable, Collection
 from datetime import timedelta
 
@@ -249,3 +250,24 @@ def _lease(claim: Claim) -> float:
     assert claim.job.lease_expires_at is not None
     assert claim.job.claimed_at is not None
     return (claim.job.lease_expires_at - claim.job.claimed_at).total_seconds()
+
+
+async def close_at(turns: int) -> None:
+    """Close a client so many turns of the loop after the caller of a claim has gone."""
+    async with windlass.connect("memory://") as client:
+        waiting = asyncio.create_task(client.claim("q", wait=60))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("turns", range(12))
+def test_a_client_closes_at_any_moment_after_a_caller_has_gone(turns: int) -> None:
+    # in a thread: a loop that never yields could not be ended by a timeout of its own
+    closing = threading.Thread(target=lambda: asyncio.run(close_at(turns)), daemon=True)
+    closing.start()
+
+    closing.join(20)
+
+    assert not closing.is_alive()

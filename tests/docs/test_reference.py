@@ -11,6 +11,7 @@ from windlass.blocking.client import BlockingKeyValue
 from windlass.blocking.layer import Blocking
 from windlass.client.kv import KeyValue
 from windlass.codec import JSON
+from windlass.connect import open_store
 from windlass.core import names
 from windlass.core.duration import LONGEST
 from windlass.core.settings import DEFAULT, QueueSettings, Unset
@@ -22,6 +23,7 @@ SETTINGS = rows("reference/settings.md", "keyword")
 RESOLVED = {
     **{name: getattr(DEFAULT, name) for name in ("max_attempts", "lease", "priority", "retry")},
     **{f"keep_{end}": getattr(DEFAULT.keep, end) for end in ("succeeded", "dead", "cancelled")},
+    "keep_max": open_store("sqlite:///jobs.db").features.keeps_at_most,
 }
 
 
@@ -76,10 +78,19 @@ def test_a_setting_has_the_default_that_the_page_says(keyword: str, default: str
     assert eval(default, known) == actual  # noqa: S307 - the page's own text
 
 
-def test_a_queue_has_the_settings_that_the_page_says() -> None:
-    above = [keyword for keyword, *_ in SETTINGS]
+def test_the_page_has_the_most_records_that_stay_on_redis() -> None:
+    [told] = [what for keyword, _, what, _ in SETTINGS if keyword == "keep_max"]
 
-    assert above[: above.index("max_payload")] == list(QueueSettings.__dataclass_fields__)
+    assert told.endswith(f"On Redis it is {open_store('redis://db').features.keeps_at_most:,} unless it is given")
+
+
+def test_a_queue_has_the_settings_that_the_page_says() -> None:
+    keywords = [keyword for keyword, *_ in SETTINGS]
+    [told] = [what for keyword, _, what, _ in SETTINGS if keyword == "queues"]
+    but = re.findall(r"`(\w+)`", told.partition(", but ")[2])
+
+    above = [keyword for keyword in keywords[: keywords.index("queues")] if keyword not in but]
+    assert above == list(QueueSettings.__dataclass_fields__)
 
 
 def test_the_page_has_every_option_of_a_sqlite_url_and_its_values() -> None:

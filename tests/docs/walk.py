@@ -65,7 +65,7 @@ class Walk:
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")}
         self._environment["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         self._worker: subprocess.Popen[bytes] | None = None
-        self._heard = 0
+        self._heard: set[int] = set()
         """How many lines of the worker's log have been compared."""
         self._pids: dict[str, str] = {}
 
@@ -134,7 +134,8 @@ class Walk:
         )
 
     def _listen(self, shown: list[str]) -> None:
-        """Wait until the worker has said these lines, in this order."""
+        """Wait until the worker has said these lines; two processes that write at once have no order."""
+        self._heard = {*range(max(self._heard, default=-1) + 1)}
         for line in shown:
             if line == CTRL_C:
                 assert self._worker is not None
@@ -147,9 +148,9 @@ class Walk:
             assert self._worker.wait(SECONDS) == 0
 
     def _hears(self, shown: str) -> bool:
-        for number, line in enumerate(self._log().splitlines()[self._heard :]):
-            if alike(line) == alike(shown):
-                self._heard += number + 1
+        for number, line in enumerate(self._log().splitlines()):
+            if number not in self._heard and alike(line) == alike(shown):
+                self._heard.add(number)
                 self._pids |= _numbered(shown, line)
                 return True
         return False

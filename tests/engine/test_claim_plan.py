@@ -68,3 +68,12 @@ def test_a_plan_without_queues_asks_for_nothing() -> None:
         plan = a_plan(order=order)
 
         assert (plan.requests(5), plan.queues, dict(plan.leases)) == ([], [], {})
+
+
+def test_only_by_priority_are_several_queues_asked_as_if_they_were_one() -> None:
+    a, b, raw = (Line("a", 1, SECOND, KINDS), Line("b", 1, SECOND, KINDS), Line("c", 1, SECOND, ALSO_RAW))
+
+    assert a_plan(a, b, order="priority").merges_queues
+    for apart in (a_plan(a, b), a_plan(a, b, order="strict"), a_plan(a, order="priority"), a_plan(order="priority")):
+        assert not apart.merges_queues
+    assert not a_plan(a, raw, order="priority").merges_queues

@@ -12,7 +12,7 @@ from tests.each_store import STORES, new_url
 from windlass.core.states import State
 from windlass.core.store import ClaimRequest
 from windlass.testing.conformance.failing import cancelled_at
-from windlass.testing.conformance.served import stands
+from windlass.testing.conformance.served import busy
 
 
 @pytest.fixture(params=STORES)
@@ -40,7 +40,7 @@ async def test_a_start_that_is_cancelled_at_any_step_leaves_no_thread_and_no_rec
             step += 1
         assert 3 < step < 200
         await server.stop()
-    assert eventually(lambda: ours() == before, 5)
+    assert eventually(lambda: ours() <= before, 5)
 
 
 async def test_a_stop_that_is_cancelled_at_any_step_leaves_nothing_behind(url: str) -> None:
@@ -60,7 +60,7 @@ async def test_a_stop_that_is_cancelled_at_any_step_leaves_nothing_behind(url: s
             server = windlass.Server(app)
             await server.start()
             handle = await waits.enqueue()
-            await stands(handle, State.RUNNING)
+            await busy(server)
             hit = await cancelled_at(step, server.stop(grace=0))
             assert not server.running
             assert await app.client.store.servers() == []
@@ -69,7 +69,7 @@ async def test_a_stop_that_is_cancelled_at_any_step_leaves_nothing_behind(url: s
             assert (job.state, job.attempt) == (State.PENDING, 0)
             await handle.cancel()
         assert 3 < step < 200
-    assert eventually(lambda: ours() == before, 5)
+    assert eventually(lambda: ours() <= before, 5)
 
 
 def test_a_program_without_an_event_loop_runs_a_server_until_it_is_stopped(url: str) -> None:
@@ -90,7 +90,7 @@ def test_a_program_without_an_event_loop_runs_a_server_until_it_is_stopped(url: 
     server.run()
 
     assert (server.running, len(stops)) == (False, 1)
-    assert eventually(lambda: ours() == before, 5)
+    assert eventually(lambda: ours() <= before, 5)
 
 
 async def test_a_slow_job_costs_no_attempt_when_its_server_is_restarted_again_and_again(url: str) -> None:
@@ -108,7 +108,7 @@ async def test_a_slow_job_costs_no_attempt_when_its_server_is_restarted_again_an
         handle = await slow.enqueue()
         for _ in range(4):
             async with windlass.Server(app) as server:
-                await stands(handle, State.RUNNING)
+                await busy(server)
                 await server.stop(grace=0)
         in_time.set()
         async with windlass.Server(app):
@@ -149,17 +149,18 @@ def test_a_program_that_runs_a_server_leaves_the_app_closed(url: str) -> None:
 
 async def test_a_server_whose_process_ends_with_it_gives_back_threads_that_do_not_end(url: str) -> None:
     app = windlass.App(url)
-    release = threading.Event()
+    begun, release = threading.Event(), threading.Event()
 
     @app.job(max_attempts=1)
     def hangs() -> None:
+        begun.set()
         release.wait(30)
 
     async with app:
         server = windlass.Server(app, ends_process=True)
         await server.start()
         handle = await hangs.enqueue()
-        await stands(handle, State.RUNNING)
+        assert await asyncio.to_thread(begun.wait, 20)
         assert server.busy == 1
 
         await server.stop(grace=0)
@@ -184,7 +185,7 @@ async def test_a_job_that_was_asked_to_end_is_not_given_back_by_a_server_whose_p
         server = windlass.Server(app, windlass.ServerConfig(poll_interval=0.02), ends_process=True)
         await server.start()
         handle = await hangs.enqueue()
-        await stands(handle, State.RUNNING)
+        await busy(server)
         await handle.cancel()
         await asyncio.to_thread(told.wait, 10)
 

@@ -1,6 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
-from windlass import App, Server, ServerConfig
+from windlass import App, NotAtomicHere, Server, ServerConfig
+from windlass.stores.memory import MemoryStore
+from windlass.system import SystemClock, SystemRng
 
 
 @pytest.mark.parametrize("processes, told", [(1, 0), (2, 1)])
@@ -13,3 +17,48 @@ async def test_a_server_in_a_program_tells_that_it_is_one_process(
     lines = [record.getMessage() for record in caplog.records if "has an effect under" in record.getMessage()]
     assert len(lines) == told
     assert all("processes=2 has an effect under `windlass worker` alone" in line for line in lines)
+
+
+class Spread(MemoryStore):
+    """One whose calls are about one queue each."""
+
+    features = replace(MemoryStore.features, atomic_across_queues=False)
+
+
+@pytest.fixture
+def app() -> App:
+    app = App(Spread(clock=SystemClock(), rng=SystemRng()))
+
+    @app.job
+    async def work() -> int:
+        return 7
+
+    return app
+
+
+async def test_what_a_store_cannot_do_over_several_queues_is_refused_at_the_start(app: App) -> None:
+    async with app:
+        server = Server(app, ServerConfig(queues=["default", "b"], order="priority"))
+        with pytest.raises(NotAtomicHere, match=r"order='priority' over 2 queues .* use order='weighted' or 'strict'"):
+            await server.start()
+
+        assert not server.running
+        assert await app.client.store.servers() == []
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        ServerConfig(queues=["default"], order="priority"),
+        ServerConfig(queues=["default", "b"], order="strict"),
+        ServerConfig(queues=["default", "b"]),
+    ],
+)
+async def test_queues_that_are_spread_are_worked_where_none_is_compared_with_another(
+    app: App, config: ServerConfig
+) -> None:
+    async with app, Server(app, config):
+        done = await app.client.enqueue("default", {}, kind="work")
+
+        await app.client.wait(done.id, timeout=30)
+        assert (await app.client.stats()).succeeded == 1

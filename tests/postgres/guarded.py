@@ -14,10 +14,10 @@ import pytest
 from psycopg import sql
 
 from tests.postgres.binaries import POSTGRES_15
-from tests.postgres.certificates import OPENSSL, Certificate
 from tests.postgres.cluster import cluster
 from tests.postgres.private import PrivateCluster
 from tests.postgres.server import hand_over
+from tests.servers.certificates import OPENSSL, Certificate
 
 CERTIFIED: Final = "certified"
 """The role that comes in by its certificate."""

@@ -18,6 +18,7 @@ from windlass.engine.config import ServerConfig
 from windlass.engine.served import Around
 from windlass.handlers.arguments import JsonArguments
 from windlass.schedule.declared import Declared
+from windlass.schedule.declared_here import DeclaredHere
 from windlass.schedule.scheduler import Scheduler
 from windlass.system import TaskSpawn
 from windlass.testing import FakeClock, SeededRng
@@ -104,7 +105,7 @@ def a_scheduler(
     config: ServerConfig | None = None,
 ) -> Scheduler:
     around = Around(config or ServerConfig(), client.clock, client.rng, TaskSpawn(), client, server_id)
-    return Scheduler(client, declared, around)
+    return Scheduler(client, DeclaredHere(client, declared, around), around)
 
 
 async def tidy(text: str = "") -> None:

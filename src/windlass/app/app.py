@@ -104,6 +104,7 @@ class App(Surroundings):
         self,
         url: str | Store | None = None,
         *,
+        token: str | None = None,
         name: str | None = None,
         queue: str = "default",
         max_attempts: int | Unset = UNSET,
@@ -136,6 +137,7 @@ class App(Surroundings):
         self._default_queue = check_name(queue, "queue")
         self._given: ClientSettings = ClientSettings(
             url=url,
+            token=token,
             max_attempts=max_attempts,
             lease=lease,
             priority=priority,
@@ -395,11 +397,11 @@ class App(Surroundings):
         return () if self._declarations is None else tuple(self._declarations.declared)
 
     def services(self, around: Around) -> Sequence[Service]:
-        """Return what makes the jobs of schedules, unless the server is to leave that to others."""
-        if not around.config.schedules:
-            return ()
+        """Return what declares schedules and makes their jobs, unless the server is to leave that to others."""
         declared = () if self._declarations is None else tuple(self._declarations.declared.values())
-        made: Service = import_module("windlass.schedule.scheduler").Scheduler(around.client, declared, around)
+        if not around.config.schedules or (around.client.store.features.served and not declared):
+            return ()
+        made: Service = import_module("windlass.schedule.of_an_app").of_an_app(declared, around)
         return (made,)
 
     def open_lifespan(self) -> AbstractAsyncContextManager[Mapping[type, Any]]:
@@ -438,7 +440,9 @@ class App(Surroundings):
             message = "the app has no store: write App('sqlite:///jobs.db'), or set WINDLASS_URL"
             raise InvalidValue(message)
         url = settings.url
-        self._store = open_store(url, clock=settings.clock, rng=settings.rng) if isinstance(url, str) else url
+        if isinstance(url, str):
+            url = open_store(url, clock=settings.clock, rng=settings.rng, token=settings.token)
+        self._store = url
         return settings.connect(self._store)
 
     def _here(self) -> Client:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from windlass.client.client import Client
 from windlass.codec import JSON, Codec
@@ -13,12 +14,15 @@ from windlass.core.retry import RetryRule
 from windlass.core.settings import UNSET, QueueSettings, Unset, resolve
 from windlass.core.store import Store
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
     """What an app was told of its store and its clients; what is left out is as `connect` has it."""
 
     url: str | Store | None = None
+    token: str | None = field(default=None, repr=False)
     max_attempts: int | Unset = UNSET
     lease: Duration | Unset = UNSET
     priority: int | Unset = UNSET
@@ -46,7 +50,7 @@ class ClientSettings:
             self.keep_dead,
             self.keep_cancelled,
         )
-        resolve(given, self.queues, max_payload=_or(self.max_payload, MAX_PAYLOAD), keep_max=self._keep_max)
+        resolve(given, self.queues, max_payload=_or(self.max_payload, MAX_PAYLOAD), keep_max=_or(self.keep_max, None))
 
     def connect(self, store: Store) -> Client:
         """Return a client of `store` with these settings."""
@@ -60,7 +64,7 @@ class ClientSettings:
             keep_dead=self.keep_dead,
             keep_cancelled=self.keep_cancelled,
             max_payload=_or(self.max_payload, MAX_PAYLOAD),
-            keep_max=self._keep_max,
+            keep_max=self.keep_max,
             queues=self.queues,
             poll_interval=1.0 if isinstance(self.poll_interval, Unset) else self.poll_interval,
             worker=self.worker,
@@ -69,10 +73,6 @@ class ClientSettings:
             rng=self.rng,
         )
 
-    @property
-    def _keep_max(self) -> int | None:
-        return None if isinstance(self.keep_max, Unset) else self.keep_max
 
-
-def _or(given: int | Unset, default: int) -> int:
+def _or(given: T | Unset, default: T) -> T:
     return default if isinstance(given, Unset) else given

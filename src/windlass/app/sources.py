@@ -9,6 +9,7 @@ from typing import Final
 
 from windlass.app.client_settings import ClientSettings
 from windlass.config import FLAG, Resolved, find_project, resolve
+from windlass.connect import TOKEN
 from windlass.core.settings import Unset
 from windlass.engine.config import OF_APP, ServerConfig
 
@@ -49,7 +50,8 @@ def for_clients(given: ClientSettings, config: Resolved) -> ClientSettings:
     held = config.given(OF_CLIENT)
     if not isinstance(given.url, str | None) and config.source("url") != FLAG:
         held.pop("url", None)
-    return replace(given, **held, queues=dict(config.queue_settings))
+    token = os.environ.get(TOKEN, "").strip() or given.token
+    return replace(given, **held, token=token, queues=dict(config.queue_settings))
 
 
 def for_a_server(given: ServerConfig, config: Resolved) -> ServerConfig:

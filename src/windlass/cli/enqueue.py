@@ -18,6 +18,7 @@ from windlass.core.duration import later
 from windlass.core.errors import DecodeError
 from windlass.core.job import Enqueued, Job
 from windlass.core.states import State
+from windlass.core.store import SERVES
 from windlass.exit_codes import ExitCode
 
 
@@ -112,7 +113,8 @@ async def _wait(client: Client, done: Enqueued, wait: timedelta, told: dict[str,
 
 async def _any_server(client: Client) -> bool:
     now, servers = client.clock.now(), await client.store.servers()
-    return any(later(server.seen_at, DEAD_AFTER) > now for server in servers)
+    # one that serves the store over HTTP does no jobs
+    return any(later(server.seen_at, DEAD_AFTER) > now for server in servers if SERVES not in server.details)
 
 
 def _result(client: Client, job: Job) -> Any:  # noqa: ANN401 - the JSON edge

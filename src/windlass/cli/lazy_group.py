@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import click
 
 from windlass.cli.known_commands import KnownCommands
+from windlass.core.errors import MissingExtra
 
 
 class Place(NamedTuple):
@@ -14,6 +15,8 @@ class Place(NamedTuple):
 
     module: str
     summary: str
+    extra: str | None = None
+    """The extra that it needs."""
 
 
 class LazyGroup(KnownCommands):
@@ -35,7 +38,13 @@ class LazyGroup(KnownCommands):
         place = self.places.get(cmd_name)
         if place is None:
             return None
-        found: object = getattr(import_module(place.module), cmd_name)
+        try:
+            module = import_module(place.module)
+        except ModuleNotFoundError as error:
+            if place.extra is None or (error.name or "").partition(".")[0] == "windlass":
+                raise
+            raise MissingExtra(f"windlass {cmd_name}", place.extra) from error
+        found: object = getattr(module, cmd_name)
         assert isinstance(found, click.Command)  # noqa: S101 - a mistake of ours, found by any test of the command
         return found
 

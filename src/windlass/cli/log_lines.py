@@ -2,12 +2,16 @@
 
 import logging
 import sys
+from typing import Final
 
 import click
 
 from windlass.cli.escaped import escaped
 
 logger = logging.getLogger("windlass")
+
+OF_SERVERS: Final = "windlass.durability"
+"""What a store keeps is said at the start of whoever works on it, and by `windlass doctor`: not at each command."""
 
 
 class LogLines(logging.Handler):
@@ -20,6 +24,8 @@ class LogLines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record, without anything that a terminal would obey."""
+        if record.name == OF_SERVERS:
+            return
         line = f"{record.levelname.lower()}: {escaped(record.getMessage())}"
         if line not in self._told:
             self._told.add(line)

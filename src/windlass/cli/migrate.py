@@ -15,7 +15,9 @@ from windlass.exit_codes import ExitCode
 @click.command()
 @click.option("--plan", is_flag=True, help="Only tell what would be done; ends with 1 when there is something to do.")
 @click.option("--status", is_flag=True, help="Only tell which version the schema has, and which this release needs.")
-@click.option("--sql", is_flag=True, help="Only print the SQL, for somebody who runs it by hand.")
+@click.option(
+    "--sql", is_flag=True, help="Only print the SQL, or the commands of Redis, for somebody who runs them by hand."
+)
 @click.option(
     "--from",
     "since",
@@ -34,7 +36,7 @@ def migrate(
     works and the others wait for it. Processes of the release before that have the store open go on; stop and start
     them when it suits you. A store that is current already is left as it is.
 
-    In a Postgres database without a schema one is made. A SQLite file that is not there is not made.
+    In a Postgres database or a Redis without a schema one is made. A SQLite file that is not there is not made.
 
     \b
         windlass migrate --url sqlite:///jobs.db

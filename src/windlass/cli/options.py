@@ -26,7 +26,13 @@ def read_duration(ctx: click.Context, param: click.Parameter, value: str | None)
 
 def output_options(function: F) -> F:
     """Give a command `--json` and `--debug`, and let it tell warnings of the library as lines of their own."""
-    function = click.option(
+    function = debug_option(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(function)
+
+
+def debug_option(function: F) -> F:
+    """Give a command `--debug`, and let it tell warnings of the library as lines of their own."""
+    return click.option(
         "--debug",
         is_flag=True,
         is_eager=True,
@@ -34,7 +40,6 @@ def output_options(function: F) -> F:
         callback=_debug,
         help="Show the traceback of an error.",
     )(function)
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(function)
 
 
 def store_options(function: F) -> F:

@@ -21,6 +21,8 @@ COMMANDS: Final = {
     "worker": Place("windlass.cli.worker", "Work the queues of an app until it is stopped."),
     "enqueue": Place("windlass.cli.enqueue", "Put a job in line."),
     "schedules": Place("windlass.cli.schedules", "See and steer the schedules."),
+    "serve": Place("windlass.cli.serve", "Serve a store over HTTP, for any machine and language.", extra="web"),
+    "token": Place("windlass.cli.token", "Make, list and remove the tokens of `windlass serve`."),
     "config": Place("windlass.cli.config", "Show every setting and where it came from."),
     "migrate": Place("windlass.cli.migrate", "Bring the schema of a store up to this release."),
     "doctor": Place("windlass.cli.doctor", "Look for what is wrong, and say what to do."),

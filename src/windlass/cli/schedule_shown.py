@@ -6,9 +6,9 @@ from datetime import datetime, tzinfo
 from typing import Any, Final
 
 from windlass.cli.output import FAINT, GOOD, POOR, STRONG, Cell
-from windlass.cli.secrets_hidden import hidden
 from windlass.cli.times import distance, shown_at
 from windlass.codec import JSON, RAW
+from windlass.config.hidden import hidden
 from windlass.core.errors import DecodeError, InvalidValue
 from windlass.core.names import shortened
 from windlass.core.rule import read_rule

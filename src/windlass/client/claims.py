@@ -65,7 +65,8 @@ class Claimer:
     async def close(self) -> None:
         """Return when claims that came too late for their callers are given back."""
         while self._late:
-            await asyncio.gather(*self._late, return_exceptions=True)
+            # gather would not yield for those that are done already, and what takes them out would never run
+            await asyncio.wait(self._late)
 
     async def _claim_all(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
         if len(requests) == 1:

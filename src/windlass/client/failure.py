@@ -24,12 +24,16 @@ def cut(text: str) -> str:
     return shortened(_storable(text), MAX_ERROR)
 
 
+def cut_traceback(text: str) -> str:
+    """Return a traceback as it can be stored: its end names the error and the line that raised it."""
+    stored = _storable(text)
+    return stored if len(stored) <= MAX_TRACEBACK else "... " + stored[4 - MAX_TRACEBACK :]
+
+
 def _traceback(error: BaseException) -> str | None:
     if error.__traceback__ is None:
         return None
-    text = _safely(lambda: _storable("".join(traceback.format_exception(error))))
-    # the end names the error and the line that raised it
-    return text if len(text) <= MAX_TRACEBACK else "... " + text[4 - MAX_TRACEBACK :]
+    return _safely(lambda: cut_traceback("".join(traceback.format_exception(error))))
 
 
 def _safely(text: Callable[[], str]) -> str:

@@ -17,8 +17,9 @@ Values: TypeAlias = Mapping[str, object]
 
 PROJECT: Final = "pyproject.toml"
 TABLE: Final = "[tool.windlass]"
-OTHER_VARIABLES: Final = frozenset(f"{PREFIX}{name}" for name in ("TOKEN", "DEBUG", "EXAMPLES", "FAILPOINTS"))
-"""Variables of ours that are no settings: a store's token, tracebacks of the commands, two of `windlass.testing`."""
+OTHER_VARIABLES: Final = frozenset(f"{PREFIX}{name}" for name in ("TOKEN", "TOKENS", "DEBUG", "EXAMPLES", "FAILPOINTS"))
+"""Variables of ours that are no settings: a store's token, the file of tokens, tracebacks of the commands, two of
+`windlass.testing`."""
 OF_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}CI")
 """How variables begin that say where tests find servers."""
 

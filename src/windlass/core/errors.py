@@ -6,7 +6,7 @@ WindlassError
 │   ├── InvalidURL                      a store URL that cannot be read
 │   ├── PayloadTooLarge                 a payload or a result over the limit
 │   └── ValueTooLarge                   a kv value or a header over the limit
-├── MissingExtra (also ImportError)     the URL asks for a store whose driver is not installed
+├── MissingExtra (also ImportError)     a URL or a command needs packages that are not installed
 ├── AppNotLoaded                        the app of a command could not be imported
 ├── EncodeError (also TypeError)        a value the codec does not take
 ├── DecodeError                         stored bytes that do not decode
@@ -29,6 +29,7 @@ WindlassError
     ├── StoreCorrupt                    not a database, or a damaged one
     ├── StoreReadOnly                   the file or the server refuses writes
     ├── StoreFull                       no room left
+    ├── NotAllowed                      the token of a client over HTTP does not allow it
     ├── StoreOwned                      another process owns the store
     ├── StoreMoved                      the jobs live elsewhere now
     ├── SchemaMissing, SchemaTooOld, SchemaTooNew    the schema is not the one that this release works with
@@ -88,11 +89,11 @@ class ValueTooLarge(InvalidValue):
 
 
 class MissingExtra(WindlassError, ImportError):
-    """The URL asks for a store whose driver is not installed."""
+    """A URL or a command needs packages that are not installed."""
 
-    def __init__(self, scheme: str, extra: str) -> None:
-        super().__init__(f"{scheme}:// needs the extra {extra!r}: pip install 'windlass[{extra}]'")
-        self.scheme = scheme
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the extra {extra!r}: pip install 'windlass[{extra}]'")
+        self.what = what
         self.extra = extra
 
 
@@ -258,10 +259,10 @@ class NotTransactional(WindlassError):
 class NotAtomicHere(WindlassError):
     """A call that would need two queues at once, on a store that spreads its queues."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, instead: str = "make a call for each queue") -> None:
         super().__init__(
-            f"{what} would need two queues at once, and this store spreads its queues: make a call for each queue, or "
-            "leave ?spread=queues out of the URL"
+            f"{what} would need two queues at once, and this store spreads its queues: {instead}, or leave "
+            "?spread=queues out of the URL"
         )
 
 
@@ -294,6 +295,10 @@ class StoreReadOnly(StoreUnavailable):
 
 class StoreFull(StoreUnavailable):
     """There is no room left; the call can be repeated when there is."""
+
+
+class NotAllowed(StoreUnavailable):
+    """The serving side refuses: there is no token, it is not known, or it does not allow the call."""
 
 
 class StoreOwned(StoreUnavailable):

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from windlass.core.errors import WindlassError
 from windlass.core.filters import JobFilter
@@ -19,6 +19,11 @@ from windlass.core.topics import Topic
 from windlass.core.verdict import Verdict
 
 T = TypeVar("T")
+
+SERVED: Final = "served"
+"""Among the details of a server: `yes` when it only works, on a store that another process serves."""
+SERVES: Final = "serves"
+"""Among the details of a process that serves a store: over what. It runs the services for those that only work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,11 @@ class Features:
     """A call may be done although it raised, so it carries a request id and is repeated."""
     atomic_across_queues: bool = True
     """One call may touch several queues."""
+    keeps_at_most: int | None = None
+    """Finished records per queue and end, unless `keep_max` says otherwise: where they lie in memory."""
     time_precision: timedelta = timedelta(microseconds=1)
+    served: bool = False
+    """Rescue, promotion, pruning and schedules are run by whoever serves it: a server on it runs only workers."""
 
     @property
     def misses_no_news(self) -> bool:
@@ -300,6 +309,9 @@ class Inspector(Protocol):
 
 class Store(Inspector, Protocol):
     """Where jobs live. Every method is one atomic step, for many jobs at a time.
+
+    Where each job has an answer of its own (`settle`, `renew`, `note`, `cancel`, `retry`, `delete`, `reschedule`,
+    `rescue`), each is a step of its own: what others do at the same moment may come between two of them.
 
     The store's clock judges leases and due times, so durations are given, not times. A call that is repeated with
     the same `request_id` after its reply was lost does nothing again and gives the first answer. The three calls of

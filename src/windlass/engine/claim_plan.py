@@ -40,6 +40,11 @@ class ClaimPlan:
         """Every queue that is worked."""
         return [line.queue for line in self._lines]
 
+    @property
+    def merges_queues(self) -> bool:
+        """Whether the most urgent job of several queues is asked for, which a store must find in one step."""
+        return self._order == "priority" and any(len(request.queues) > 1 for request in self.requests(1))
+
     def requests(self, limit: int) -> list[ClaimRequest]:
         """Return what to ask for now, one after the other, until `limit` jobs are claimed."""
         if self._fixed is not None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from windlass.client.upkeep import rescue_all
 from windlass.core.clock import Clock, Rng, Spawn
+from windlass.core.duration import ZERO
 from windlass.core.retention import Retention
 from windlass.core.store import Rescued, RescueRequest, Store
 from windlass.engine.service import Service
@@ -14,7 +15,10 @@ logger = logging.getLogger("windlass")
 
 
 class Rescuer(Service):
-    """Rescues once at its start and then every five seconds: by the lease, or on proof that a server has ended."""
+    """Rescues once at its start, or a while later, and then every five seconds.
+
+    It goes by the lease, or by proof that a server has ended.
+    """
 
     name = "rescuer"
 
@@ -27,11 +31,13 @@ class Rescuer(Service):
         rng: Rng,
         spawn: Spawn,
         interval: timedelta = timedelta(seconds=5),
+        begins_after: timedelta = ZERO,
         told: Callable[[list[Rescued]], None] | None = None,
     ) -> None:
         """Rescue in `store`; what is dead then stays as long as `retention` says. `told` hears of each job."""
         super().__init__(clock=clock, rng=rng, spawn=spawn)
         self.interval = interval
+        self.begins_after = begins_after
         self._store = store
         self._retention = retention
         self._told = told

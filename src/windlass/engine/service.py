@@ -7,6 +7,8 @@ from datetime import timedelta
 from typing import Final
 
 from windlass.core.clock import Clock, Rng, Running, Spawn
+from windlass.core.duration import ZERO
+from windlass.core.errors import WindlassError
 from windlass.core.retry import Exponential
 
 logger = logging.getLogger("windlass")
@@ -31,6 +33,8 @@ class Service(ABC):
 
     name: str
     interval: timedelta
+    begins_after: timedelta = ZERO
+    """How long it waits before its first tick."""
 
     def __init__(self, *, clock: Clock, rng: Rng, spawn: Spawn) -> None:
         """Be ready to start."""
@@ -77,6 +81,8 @@ class Service(ABC):
         begun.set()
         failures = 0
         try:
+            if self.begins_after:
+                await self._clock.sleep(self.begins_after.total_seconds())
             while True:
                 failures = 0 if await self._tick(failures) else failures + 1
                 await self._clock.sleep(self._pause(failures))
@@ -86,6 +92,10 @@ class Service(ABC):
     async def _tick(self, failures: int) -> bool:
         try:
             await self.tick()
+        except WindlassError as error:
+            # a store that is away is no mistake of ours: where it was met tells nobody anything
+            logger.error("%s failed %d times in a row; it goes on: %s", self.name, failures + 1, error)  # noqa: TRY400
+            return False
         except Exception:
             logger.exception("%s failed %d times in a row; it goes on", self.name, failures + 1)
             return False

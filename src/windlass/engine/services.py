@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from windlass.core.clock import Clock, Rng, Spawn
+from windlass.core.duration import ZERO
 from windlass.core.retention import Retention
 from windlass.core.settings import Settings
 from windlass.core.store import Rescued, ServerRecord, Store
@@ -53,11 +54,21 @@ def upkeep(
     spawn: Spawn,
     rescue_interval: timedelta = timedelta(seconds=5),
     prune_interval: timedelta = timedelta(minutes=1),
+    rescue_after: timedelta = ZERO,
     rescued: Callable[[list[Rescued]], None] | None = None,
 ) -> tuple[Service, ...]:
-    """Return rescue, promotion and pruning; rescue comes first."""
+    """Return rescue, promotion and pruning; rescue comes first, and begins after `rescue_after`."""
     return (
-        Rescuer(store, retention, clock=clock, rng=rng, spawn=spawn, interval=rescue_interval, told=rescued),
+        Rescuer(
+            store,
+            retention,
+            clock=clock,
+            rng=rng,
+            spawn=spawn,
+            interval=rescue_interval,
+            begins_after=rescue_after,
+            told=rescued,
+        ),
         Promoter(store, clock=clock, rng=rng, spawn=spawn),
         Pruner(store, retention, clock=clock, rng=rng, spawn=spawn, interval=prune_interval),
     )

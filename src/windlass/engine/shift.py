@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
-from windlass.core.errors import UnknownKind, WindlassError
+from windlass.core.errors import NotAtomicHere, UnknownKind, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.settings import Unset
 from windlass.core.states import State
-from windlass.core.store import Rescued, ServerRecord, Settlement, Store
+from windlass.core.store import SERVED, Rescued, ServerRecord, Settlement, Store
 from windlass.core.verdict import GivenBack, Outcome, Raised
 from windlass.engine.attempt import Attempt
 from windlass.engine.claim_plan import ClaimPlan, Line
@@ -230,7 +230,10 @@ class Shift:
             for queue, weight in weights.items()
             if queue in self._consumers or kinds
         ]
-        return ClaimPlan(lines, order=config.order, worker=self._id, draw=self._rng.random)
+        plan = ClaimPlan(lines, order=config.order, worker=self._id, draw=self._rng.random)
+        if plan.merges_queues and not self._client.store.features.atomic_across_queues:
+            raise NotAtomicHere(f"order='priority' over {len(lines)} queues", "use order='weighted' or 'strict'")
+        return plan
 
     def _lease(self, queue: str) -> timedelta:
         given = self._config.lease
@@ -274,6 +277,12 @@ class Shift:
     async def _start_services(self) -> None:
         config, store, clock, rng, spawn = self._config, self._client.store, self._clock, self._rng, self._spawn
         heart = Heart(store, self._describe, clock=clock, rng=rng, spawn=spawn, interval=config.heartbeat_interval)
+        brought = self._app.services(Around(config, clock, rng, spawn, self._client, self._id))
+        if store.features.served:
+            # whoever serves the store fires what a server is seen to declare: that is written by then
+            self._services += brought
+            for service in brought:
+                await service.start()
         # registered before its first claim: whoever finds a claim finds its holder
         self._registered = True
         await heart.tick()
@@ -301,7 +310,7 @@ class Shift:
                 spawn=spawn,
             )
         )
-        if config.services:
+        if config.services and not store.features.served:
             kept = upkeep(
                 store,
                 self._retention,
@@ -314,7 +323,8 @@ class Shift:
             )
             await kept[0].tick()
             self._services += kept
-        self._services += self._app.services(Around(config, clock, rng, spawn, self._client, self._id))
+        if not store.features.served:
+            self._services += brought
         for service in self._services:
             await service.start()
 
@@ -353,7 +363,11 @@ class Shift:
 
     def _describe(self) -> ServerRecord:
         stuck = ", ".join(attempt.job.id for attempt in self._halt.stuck)
-        told = {"stuck": stuck, SCHEDULING: "" if self._config.schedules else "off"}
+        told = {
+            "stuck": stuck,
+            SCHEDULING: "" if self._config.schedules else "off",
+            SERVED: "yes" if self._client.store.features.served else "",
+        }
         return replace(
             self._record,
             queues=tuple(self._worker.queues),

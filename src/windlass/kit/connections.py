@@ -186,7 +186,7 @@ class Connections(Generic[S]):
 
     def _no_answer(self) -> WindlassError:
         return StoreUnavailable(
-            f"{self._where} did not answer in time: check host, port and firewall of the server", retryable=True
+            f"{self._where} did not answer in time: check host, port, TLS and firewall of the server", retryable=True
         )
 
     def _none_free(self) -> WindlassError:

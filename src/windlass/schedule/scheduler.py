@@ -14,7 +14,7 @@ from windlass.core.errors import WindlassError
 from windlass.core.ids import ID_BYTES, new_ids
 from windlass.core.rule import Rule, read_rule
 from windlass.core.schedule import FireOutcome, Firing, Schedule, prepared
-from windlass.core.store import ServerRecord
+from windlass.core.store import SERVED, SERVES, ServerRecord
 from windlass.core.ticks import Ticks, ticks
 from windlass.core.topics import SCHEDULES
 from windlass.engine.heart import SCHEDULING
@@ -22,9 +22,7 @@ from windlass.engine.served import Around
 from windlass.engine.service import Service, backoff
 from windlass.schedule.answered import answered
 from windlass.schedule.aside import Aside
-from windlass.schedule.declared import Declared
-from windlass.schedule.declaring import Declaring
-from windlass.schedule.upholding import Upholding
+from windlass.schedule.counted import Counted
 from windlass.schedule.watch import Watch
 from windlass.zone import zone
 
@@ -65,7 +63,7 @@ class _Seen(NamedTuple):
 
 
 class Scheduler(Service):
-    """Writes the schedules that an app declares, and makes the jobs of all that are due in the store.
+    """Makes the jobs of all schedules that are due in the store; of those that code declares, of those that count here.
 
     Every server has one and none leads: each sees what is due, and the store lets one of them fire. The store's clock
     judges what is due; the clock of this process only measures how long to sleep. Each schedule fires in a call of its
@@ -75,8 +73,8 @@ class Scheduler(Service):
     name = "scheduler"
     interval = ZERO
 
-    def __init__(self, client: Client, declared: Sequence[Declared], around: Around) -> None:
-        """Fire what is in the store of `client`, and of what code declares what is `declared` here."""
+    def __init__(self, client: Client, counted: Counted, around: Around) -> None:
+        """Fire what is in the store of `client`, and of what code declares what is `counted`."""
         super().__init__(clock=around.clock, rng=around.rng, spawn=around.spawn)
         self._store = store = client.store
         self._server_id = around.server_id
@@ -84,8 +82,7 @@ class Scheduler(Service):
         self._beat = config.heartbeat_interval
         longest = LONGEST_SLEEP if store.features.misses_no_news else config.poll_interval
         self._longest = min(longest, LONGEST_SLEEP, config.dead_after / 3).total_seconds()
-        self._declaring = Declaring(client, declared, clock=around.clock, rng=around.rng)
-        self._upholding = Upholding(store, around.server_id, dead_after=config.dead_after, clock=around.clock)
+        self._counted = counted
         self._watch = Watch(config.dead_after)
         self._aside = Aside()
         self._firing: dict[str, asyncio.Task[None]] = {}
@@ -93,10 +90,10 @@ class Scheduler(Service):
         self._stop_listening: Callable[[], None] | None = None
 
     async def start(self) -> None:
-        """Begin the loop; if the store answers, what is declared is written by then, and the watch has begun."""
+        """Begin the loop; if the store answers, what is declared here is written by then, and the watch has begun."""
         if not self.running:
             try:
-                await self._declaring.attempt()
+                await self._counted.look()
                 await self._look()
             except Exception:
                 logger.exception("%s could not look around at its start; it goes on", self.name)
@@ -107,11 +104,15 @@ class Scheduler(Service):
         if self._stop_listening is None:
             self._stop_listening = self._store.listen((SCHEDULES,), self._bell.ring)
         self._bell.clear()
-        await self._declaring.attempt()
+        await self._counted.look()
         seen = await self._look()
         await self._fire_what_is_due(seen)
-        await self._upholding.attempt(self._declaring.written)
+        await self._counted.uphold()
         await self._bell.wait(self._sleep(seen))
+
+    def look(self) -> None:
+        """Look now, and not when there was to be something to do: which schedules count may have changed."""
+        self._bell.ring()
 
     async def leave(self) -> None:
         """Listen and watch no more, and let what is on its way to the store arrive."""
@@ -134,7 +135,7 @@ class Scheduler(Service):
         limit = MOST_FIRING + len(self._aside)
         # counted from before the question: so the next one reaches the store at the due time, not after it
         asked_at = self._clock.monotonic()
-        look = self._store.due_schedules(self._declaring.written, limit=limit)
+        look = self._store.due_schedules(self._counted.ids, limit=limit)
         now, due, next_run_at = await answered(look, "which schedules are due", self._clock)
         return _Seen(now, due, next_run_at, self._watch.look(now), asked_at)
 
@@ -146,8 +147,9 @@ class Scheduler(Service):
                 return
             if schedule.id in self._firing or self._left_alone(schedule):
                 continue
+            since = self._since(schedule, seen)
             try:
-                plan = _plan(schedule, seen, seen.since)
+                plan = _plan(schedule, seen, since)
             except Exception as error:  # noqa: BLE001 - whatever a newer release has written
                 self._aside.leave(schedule, seen.at + UNREADABLE_FOR)
                 logger.error(  # noqa: TRY400 - the message tells it all
@@ -158,15 +160,20 @@ class Scheduler(Service):
                 continue
             if plan.dropped:
                 others = await self._others(seen) if others is None else others
-                plan = _plan(schedule, seen, _watched_since(schedule, seen, others))
+                plan = _plan(schedule, seen, _watched_since(schedule, since, others))
             self._firing[schedule.id] = asyncio.ensure_future(self._fire(schedule, plan))
+
+    def _since(self, schedule: Schedule, seen: _Seen) -> datetime:
+        """Return since when this one has watched `schedule`."""
+        counted = self._counted.since(schedule.id) if schedule.declared else None
+        return seen.since if counted is None else max(seen.since, counted)
 
     def _left_alone(self, schedule: Schedule) -> bool:
         until = self._aside.until(schedule)
         return until is not None and self._clock.monotonic() < until
 
     async def _others(self, seen: _Seen) -> list[ServerRecord]:
-        """Return the other servers that make jobs of schedules, and were there when the watch began."""
+        """Return the other servers that make jobs of schedules, or have it done, and were there as the watch began."""
         servers = await answered(self._store.servers(), "which servers there are", self._clock)
         return [
             each
@@ -212,7 +219,7 @@ class Scheduler(Service):
 
     def _sleep(self, seen: _Seen) -> float:
         """Return how many seconds there is nothing to do, unless somebody rings."""
-        wake = [seen.at + self._longest, self._declaring.again_at]
+        wake = [seen.at + self._longest, self._counted.again_at]
         if len(self._firing) < MOST_FIRING:
             # while there is no room, whoever makes some rings
             wake += [self._aside.until(schedule) for schedule in seen.due if schedule.id not in self._firing]
@@ -238,16 +245,22 @@ def _rule(text: str, timezone: str) -> Rule:
     return read_rule(text, zone(timezone))
 
 
-def _watched_since(schedule: Schedule, seen: _Seen, others: Sequence[ServerRecord]) -> datetime:
-    """Return since when a server has watched `schedule`, this one or another."""
-    earliest = seen.since - LATE
-    begun = [
-        # a start after the last beat is told by a clock that is ahead of the store's, and tells nothing
-        each.started_at if each.started_at <= each.seen_at else earliest
-        for each in others
-        if not schedule.declared or schedule.id in each.schedules
-    ]
-    return min(seen.since, max(earliest, min(begun, default=seen.since)))
+def _watched_since(schedule: Schedule, since: datetime, others: Sequence[ServerRecord]) -> datetime:
+    """Return since when a server has watched `schedule`: the one that asks, `since` then, or another."""
+    earliest = since - LATE
+    firing = [each for each in others if SERVED not in each.details]
+    begun = [_begun(each, earliest) for each in firing if not schedule.declared or schedule.id in each.schedules]
+    if schedule.declared:
+        # one that only works has it fired by whoever serves the store: the two watch together
+        serving = [_begun(each, earliest) for each in firing if SERVES in each.details]
+        declaring = [_begun(each, earliest) for each in others if schedule.id in each.schedules]
+        begun += [max(min(serving), min(declaring))] if serving and declaring else []
+    return min(since, max(earliest, min(begun, default=since)))
+
+
+def _begun(server: ServerRecord, earliest: datetime) -> datetime:
+    # a start after the last beat is told by a clock that is ahead of the store's, and tells nothing
+    return server.started_at if server.started_at <= server.seen_at else earliest
 
 
 def _tell(schedule: Schedule, plan: Ticks, outcome: FireOutcome) -> None:

@@ -1,24 +1,22 @@
-"""The calls of a store, each with how the model explains its answer.
+"""The calls of a store that are about jobs, each with how the model explains its answer.
 
 A call is made on the store first. The model is then asked whether it would have answered the same: alone, or, when
 several calls were made together, in some order of them.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from itertools import chain, permutations
 from typing import Any
 
-from windlass.core.errors import UniqueConflict
+from windlass.core.errors import NotAtomicHere
 from windlass.core.ids import JobId
 from windlass.core.job import Job, Note, PreparedJob, Token
 from windlass.core.retention import Retention
-from windlass.core.schedule import DueSchedules, Firing, Schedule
 from windlass.core.states import State
 from windlass.core.store import (
     ClaimRequest,
     KvWrite,
+    Rescued,
     RescueRequest,
     Settled,
     Settlement,
@@ -26,73 +24,62 @@ from windlass.core.store import (
     Store,
 )
 from windlass.core.verdict import ToDead, ToRetry
+from windlass.testing.call import NEVER, Call, Step, agrees, answered, job_by_job
 from windlass.testing.model import Model
 
 Held = tuple[JobId, Token]
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call: how it is made, and whether the model gives the same answer, which changes the model."""
-
-    name: str
-    make: Callable[[Store], Awaitable[Any]]
-    explain: Callable[[Model, Any], bool]
-    holds: Collection[JobId] | None = ()
-    """The jobs that it has in hand while it is under way; None when they can be any."""
-
-
-def explanation(model: Model, calls: Sequence[Call], answers: Sequence[object]) -> list[Model]:
-    """Return what the model knows after each order of `calls` that explains `answers`."""
-    explained: list[Model] = []
-    for order in permutations(zip(calls, answers, strict=True)):
-        trial = model.copy()
-        if all(_explain_beside(trial, call, answer, calls) for call, answer in order):
-            trial.busy = frozenset()
-            explained.append(trial)
-    return explained
-
-
-def _explain_beside(model: Model, call: Call, answer: object, calls: Sequence[Call]) -> bool:
-    others = [other.holds for other in calls if other is not call]
-    model.busy = frozenset(model.jobs if None in others else chain.from_iterable(filter(None, others)))
-    return call.explain(model, answer)
+Given = tuple[Job, Token]
 
 
 def enqueue(jobs: Sequence[PreparedJob], request_id: str | None = None) -> Call:
-    """Put jobs in line; a conflict is an answer like any other."""
-
-    async def make(store: Store) -> object:
-        try:
-            return await store.enqueue(jobs, request_id=request_id)
-        except UniqueConflict:
-            return UniqueConflict
-
-    def explain(model: Model, answer: object) -> bool:
-        try:
-            return model.enqueue(jobs) == answer
-        except UniqueConflict:
-            return answer is UniqueConflict
-
-    return Call("enqueue", make, explain, _held_by_keys(jobs))
+    """Put jobs in line; a refusal is an answer like any other."""
+    return Call(
+        "enqueue",
+        lambda store: answered(store.enqueue(jobs, request_id=request_id)),
+        lambda model, answer: agrees(lambda: model.enqueue(jobs) == answer, answer),
+        held_by_keys(jobs),
+    )
 
 
 def claim(request: ClaimRequest, request_id: str | None = None) -> Call:
     """Claim; the answer is each job with the token that the store made for it."""
 
-    async def make(store: Store) -> list[tuple[Job, Token]]:
-        claims = await store.claim(request, request_id=request_id)
-        return [(visible(claim.job), claim.token) for claim in claims]
+    async def make(store: Store) -> object:
+        claims = await answered(store.claim(request, request_id=request_id))
+        return claims if claims is NotAtomicHere else [(visible(claim.job), claim.token) for claim in claims]
 
-    def explain(model: Model, answer: list[tuple[Job, Token]]) -> bool:
-        expected = model.claim(request, [job.id for job, _ in answer])
-        if [record.job.id for record in expected] != [job.id for job, _ in answer]:
-            return False
-        for record, (_, token) in zip(expected, answer, strict=True):
-            model.give(record, token, request)
-        return [visible(record.job) for record in expected] == [job for job, _ in answer]
+    def explain(model: Model, answer: Any) -> bool:  # noqa: ANN401 - claims or a refusal
+        return agrees(lambda: _gives(model, request, answer), answer)
 
-    return Call("claim", make, explain, holds=None)
+    def in_queue(asked: ClaimRequest, given: Sequence[Given]) -> Step:
+        return Step(lambda model: _gives(model, asked, given), asked.queues[0])
+
+    def parts(model: Model, answer: Any) -> list[Step]:  # noqa: ANN401 - claims or a refusal
+        if model.atomic_across_queues or answer is NotAtomicHere:
+            return [Step(lambda trial: explain(trial, answer))]
+        places = list(dict.fromkeys(request.queues))
+        if sorted(answer, key=lambda pair: places.index(pair[0].queue)) != answer:
+            return [NEVER]
+        steps: list[Step] = []
+        left = request.limit
+        for queue in places:
+            given = [pair for pair in answer if pair[0].queue == queue]
+            steps.append(in_queue(request._replace(queues=[queue], limit=left), given))
+            left -= len(given)
+        return steps
+
+    return Call("claim", make, explain, None, parts)
+
+
+def _gives(model: Model, request: ClaimRequest, given: Sequence[Given] | type[NotAtomicHere]) -> bool:
+    """Whether the model gives these jobs, each of which then has its token."""
+    pairs = () if isinstance(given, type) else given
+    expected = model.claim(request, [job.id for job, _ in pairs])
+    if isinstance(given, type) or [record.job.id for record in expected] != [job.id for job, _ in pairs]:
+        return False
+    for record, (_, token) in zip(expected, pairs, strict=True):
+        model.give(record, token, request)
+    return [visible(record.job) for record in expected] == [job for job, _ in pairs]
 
 
 def settle(batch: Sequence[Settlement], request_id: str | None = None) -> Call:
@@ -101,13 +88,12 @@ def settle(batch: Sequence[Settlement], request_id: str | None = None) -> Call:
     async def make(store: Store) -> list[str]:
         return [_named(answer) for answer in await store.settle(batch, request_id=request_id)]
 
-    def explain(model: Model, answer: list[str]) -> bool:
-        return len(answer) == len(batch) and all(
-            _named(model.settle(each)) == given or (given in _FORGOTTEN and each.token in model.gone)
-            for each, given in zip(batch, answer, strict=True)
-        )
+    def settled(model: Model, each: Settlement, given: str) -> bool:
+        return _named(model.settle(each)) == given or (given in _FORGOTTEN and each.token in model.gone)
 
-    return Call("settle", make, explain, None if any(each.then for each in batch) else [each.job_id for each in batch])
+    asked = [(each.job_id, each) for each in batch]
+    holds = None if any(each.then for each in batch) else [each.job_id for each in batch]
+    return job_by_job("settle", make, asked, settled, holds=holds)
 
 
 # whoever deleted the record may or may not remember the token that settled it
@@ -143,21 +129,23 @@ def note(written: Note) -> Call:
 
 def cancel(ids: Sequence[JobId], retention: Retention) -> Call:
     """Cancel jobs in any state."""
-    return Call(
+    return job_by_job(
         "cancel",
         lambda store: store.cancel(ids, retention),
-        lambda model, answer: answer == [model.cancel(job_id, retention) for job_id in ids],
-        ids,
+        [(job_id, job_id) for job_id in ids],
+        lambda model, job_id, answer: answer is model.cancel(job_id, retention),
+        holds=ids,
     )
 
 
 def retry(ids: Sequence[JobId]) -> Call:
     """Retry jobs in any state."""
-    return Call(
+    return job_by_job(
         "retry",
         lambda store: store.retry(ids),
-        lambda model, answer: answer == [model.retry(each) for each in ids],
-        ids,
+        [(job_id, job_id) for job_id in ids],
+        lambda model, job_id, answer: answer is model.retry(job_id),
+        holds=ids,
     )
 
 
@@ -189,13 +177,28 @@ def pause(queue: str, *, paused: bool) -> Call:
 
 def rescue(request: RescueRequest, retention: Retention) -> Call:
     """Take back claims."""
+
+    def rescued(model: Model, asked: RescueRequest, answer: Sequence[Rescued]) -> bool:
+        return sorted(answer) == sorted(model.rescue(asked, retention, [each.id for each in answer]))
+
+    def in_queue(queue: str, own: Sequence[Rescued]) -> Step:
+        return Step(lambda model: rescued(model, request._replace(queues=[queue]), own), queue)
+
+    def parts(model: Model, answer: Sequence[Rescued]) -> list[Step]:
+        if model.atomic_across_queues:
+            return [Step(lambda trial: rescued(trial, request, answer))]
+        asked = set(model.homes.values()) if request.queues is None else set(request.queues)
+        own = {queue: [each for each in answer if model.homes[each.id] == queue] for queue in asked}
+        if sum(map(len, own.values())) != len(answer):
+            return [NEVER]
+        return [in_queue(queue, some) for queue, some in own.items()]
+
     return Call(
         "rescue",
         lambda store: store.rescue(request, retention),
-        lambda model, answer: (
-            sorted(answer) == sorted(model.rescue(request, retention, [rescued.id for rescued in answer]))
-        ),
+        lambda model, answer: rescued(model, request, answer),
         holds=None,
+        parts=parts,
     )
 
 
@@ -220,51 +223,6 @@ def unlock(name: str, holder: str) -> Call:
     )
 
 
-def write_schedule(schedule: Schedule, expected: int | None) -> Call:
-    """Write a schedule, with a revision of any age."""
-    return Call(
-        "write_schedule",
-        lambda store: store.write_schedule(schedule, expected=expected),
-        lambda model, answer: model.schedules.write(schedule, expected, answer),
-    )
-
-
-def remove_schedule(schedule_id: str) -> Call:
-    """Remove a schedule that may not be there."""
-    return Call(
-        "remove_schedule",
-        lambda store: store.remove_schedule(schedule_id),
-        lambda model, answer: answer is model.schedules.remove(schedule_id),
-    )
-
-
-def due_schedules(declared: Collection[str], limit: int) -> Call:
-    """Look which schedules are due."""
-
-    def explain(model: Model, answer: DueSchedules) -> bool:
-        return model.schedules.due(declared, limit, model.now) == answer
-
-    return Call("due_schedules", lambda store: store.due_schedules(declared, limit=limit), explain)
-
-
-def fire(firing: Firing) -> Call:
-    """Fire a schedule, with a revision of any age; a conflict is an answer like any other."""
-
-    async def make(store: Store) -> object:
-        try:
-            return await store.fire(firing)
-        except UniqueConflict:
-            return UniqueConflict
-
-    def explain(model: Model, answer: object) -> bool:
-        try:
-            return model.fire(firing) == answer
-        except UniqueConflict:
-            return answer is UniqueConflict
-
-    return Call("fire", make, explain, _held_by_keys(firing.jobs))
-
-
 def visible(job: Job) -> Job:
     """Leave out what is the store's own (the sequence number) and what only `get` fills."""
     return job._replace(seq=0, headers=dict(job.headers), history=(), log=())
@@ -285,7 +243,7 @@ def _renewed(model: Model, job_id: JobId, token: Token, lease: timedelta) -> tup
     return job.lease_expires_at, job.cancel_requested
 
 
-def _held_by_keys(jobs: Sequence[PreparedJob]) -> Collection[JobId] | None:
+def held_by_keys(jobs: Sequence[PreparedJob]) -> Collection[JobId] | None:
     """Return which jobs a call holds that brings these: those that have their keys may be any."""
     return None if any(job.unique is not None for job in jobs) else ()
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
 
@@ -20,10 +21,13 @@ from windlass.core.states import State
 from windlass.core.stats import QueueStats, Totals
 from windlass.core.store import Store
 from windlass.testing import draws
-from windlass.testing.calls import Call, in_full, visible
+from windlass.testing.call import Call
+from windlass.testing.calls import in_full, visible
 from windlass.testing.clock import FakeClock
 from windlass.testing.model import Minute, Model
+from windlass.testing.one_queue import brought_into
 from windlass.testing.rng import SeededRng
+from windlass.testing.schedule_model import ScheduleModel
 
 T = TypeVar("T")
 Place: TypeAlias = Callable[[Clock, Rng], Store]
@@ -48,7 +52,7 @@ class Compared(RuleBasedStateMachine):
         """Open a fresh store."""
         super().__init__()
         self.clock = FakeClock()
-        self.model = Model(self.clock.now())
+        self.begun_at = self.clock.now()
         self.ids: list[JobId] = []
         self.read: list[Schedule] = []
         self.revisions: set[int] = set()
@@ -57,6 +61,8 @@ class Compared(RuleBasedStateMachine):
         self.place: Place = self.where.__enter__()
         self.rng = SeededRng()
         self.store: Store = self.place(self.clock, self.rng)
+        atomic = self.store.features.atomic_across_queues
+        self.model = Model(self.clock.now(), atomic, schedules=ScheduleModel(movable=atomic))
         self.run(self.store.open())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -91,7 +97,7 @@ class Compared(RuleBasedStateMachine):
         return answer
 
     def view(self) -> View:
-        listed = self.listing()
+        listed = self.in_line(self.listing())
         read = self.run(self.store.get([*(job.id for job in listed), *self.ids]))
         assert [job and visible(job) for job in read[: len(listed)]] == [
             visible(job)._replace(headers=dict(job.headers)) for job in listed
@@ -111,7 +117,8 @@ class Compared(RuleBasedStateMachine):
         )
 
     def wanted(self, model: Model) -> View:
-        records = sorted(model.jobs.values(), key=lambda record: record.job.seq)
+        made = {record.job.id: record for record in sorted(model.jobs.values(), key=lambda record: record.job.seq)}
+        records = [made[job.id] for job in self.in_line([record.job for record in made.values()])]
         return View(
             jobs=[in_full(record.job, self.clock.now()) for record in records],
             holders={record.job.id: (record.job.cancel_requested, record.token) for record in records},
@@ -149,18 +156,36 @@ class Compared(RuleBasedStateMachine):
             assert self.run(self.store.kinds(queue, ["x"])) == sorted(ready - {None, "x"}, key=str)
 
     def _minutes(self) -> dict[Minute, Totals]:
-        since, until = self.clock.now() - timedelta(days=7), self.clock.now() + timedelta(minutes=1)
+        since, until = self.begun_at - timedelta(minutes=1), self.clock.now() + timedelta(minutes=1)
         rows = self.run(self.store.minutes(since=since, until=until))
         return {(row.minute, row.queue, row.kind): row.counts for row in rows if any(row.counts)}
 
     def listing(self) -> list[Job]:
         return self.run(self.store.jobs(JobFilter(), after=None, limit=draws.MANY))
 
-    def named(self, jobs: Sequence[PreparedJob]) -> list[PreparedJob]:
-        """Give each job an id that was never used."""
+    def in_line(self, jobs: Sequence[Job]) -> list[Job]:
+        """Return a listing as far as its order counts: on a store that is not atomic over queues, within each."""
+        assert all(one.seq < other.seq for one, other in pairwise(jobs))
+        return list(jobs) if self.model.atomic_across_queues else sorted(jobs, key=lambda job: job.queue)
+
+    def lines(self, ids: Sequence[JobId]) -> list[list[JobId]]:
+        """Return which of the jobs that one call named stand in one line, in their order."""
+        if self.model.atomic_across_queues:
+            return [list(ids)]
+        homes = self.model.homes
+        return [[job_id for job_id in ids if homes[job_id] == queue] for queue in {homes[job_id] for job_id in ids}]
+
+    def named(self, jobs: Sequence[PreparedJob], *, far: bool, queue: str | None = None) -> list[PreparedJob]:
+        """Give each job of one call an id that was never used.
+
+        On a store that is not atomic over queues they are brought into `queue`, or that of the first, unless `far`.
+        """
+        if jobs and not far and not self.model.atomic_across_queues:
+            jobs = brought_into(jobs, queue or jobs[0].queue)
         first = len(self.ids) + 1
         named = [job._replace(id=JobId(str(UUID(int=first + n)))) for n, job in enumerate(jobs)]
         self.ids += [job.id for job in named]
+        self.model.homes.update((job.id, job.queue) for job in named)
         return named
 
 

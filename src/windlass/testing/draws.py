@@ -28,6 +28,8 @@ keys = st.sampled_from([b"k", b"k\x00", b"\xff", b"kk"])
 values = st.sampled_from([None, b"", b"v", b"w"])
 pairs = st.dictionaries(keys, values, max_size=1)
 workers = st.sampled_from(["w1", "w2", "w3"])
+far = st.sampled_from([False, False, False, True])
+"""Whether what a call brings is left as it was drawn, also where it may be of one queue alone."""
 
 uniques = st.builds(
     Unique,
@@ -46,7 +48,8 @@ failures = st.builds(
     traceback=st.none() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5),
 )
 verdicts: st.SearchStrategy[Verdict] = st.one_of(
-    st.builds(ToSucceeded, result=st.sampled_from([None, b"done"]), codec=st.just("raw")),
+    # a codec is that of a result
+    st.sampled_from([ToSucceeded(), ToSucceeded(b"done", "raw")]),
     st.builds(ToRetry, delay=seconds, failure=failures),
     st.builds(ToDead, failure=failures),
     st.builds(ToSnoozed, delay=seconds),
@@ -105,10 +108,11 @@ class Ending(NamedTuple):
     keep: bool
     then: Sequence[PreparedJob]
     kv: Mapping[bytes, bytes | None]
+    far: bool
 
 
 endings = st.builds(
-    Ending, picks, verdicts, st.sampled_from([True, True, False]), st.lists(prepared_jobs(), max_size=1), pairs
+    Ending, picks, verdicts, st.sampled_from([True, True, False]), st.lists(prepared_jobs(), max_size=1), pairs, far
 )
 
 
@@ -165,6 +169,7 @@ class Fire(NamedTuple):
     jobs: Sequence[PreparedJob]
     next_run: int | None
     now: bool
+    far: bool
 
 
 puts = st.builds(Put, schedules, next_runs, st.none() | picks)
@@ -175,6 +180,7 @@ fires = st.builds(
     st.lists(prepared_jobs(), min_size=1, max_size=2) | st.just([]),
     next_runs,
     st.sampled_from([False, False, True]),
+    far,
 )
 
 
@@ -182,6 +188,7 @@ class Enqueue(NamedTuple):
     """Enqueue beside other calls."""
 
     jobs: Sequence[PreparedJob]
+    far: bool
 
 
 class Settle(NamedTuple):
@@ -220,7 +227,7 @@ class Rescue(NamedTuple):
 Rival: TypeAlias = Enqueue | ClaimRequest | Settle | Cancel | Retry | Pause | Rescue | KvWrite | Put | Remove | Fire
 some = st.lists(picks, min_size=1, max_size=2)
 rivals: st.SearchStrategy[Rival] = st.one_of(
-    st.builds(Enqueue, st.lists(prepared_jobs(), min_size=1, max_size=2)),
+    st.builds(Enqueue, st.lists(prepared_jobs(), min_size=1, max_size=2), far),
     requests,
     st.builds(Settle, st.lists(endings, min_size=1, max_size=2)),
     st.builds(Cancel, some, retentions),

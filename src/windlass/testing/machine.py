@@ -22,14 +22,18 @@ from hypothesis import HealthCheck, settings, stateful
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
+from windlass.core.errors import NotAtomicHere
 from windlass.core.ids import JobId
 from windlass.core.job import Job, Note, PreparedJob, Progress, Token
 from windlass.core.retention import KEEP_ALL, Retention
 from windlass.core.states import State
 from windlass.core.store import ClaimRequest, KvWrite, RescueRequest, Settlement
 from windlass.testing import calls, draws
-from windlass.testing.calls import Call, explanation, within_attempts
-from windlass.testing.compared import Fresh, Place, gathered
+from windlass.testing.call import Call
+from windlass.testing.calls import within_attempts
+from windlass.testing.compared import Fresh, Place, View, gathered
+from windlass.testing.model import Model
+from windlass.testing.orders import explained
 from windlass.testing.schedule_rules import ScheduleRules
 
 __all__ = ["STEPS", "Fresh", "Place", "StoreMachine", "run_machine"]
@@ -39,7 +43,11 @@ STEPS: Final = 50
 
 
 class StoreMachine(ScheduleRules):
-    """One store, one model, three draws.workers, and every claim that was ever given."""
+    """One store, one model, three draws.workers, and every claim that was ever given.
+
+    Which rules may be drawn never hangs on what a store has answered: calls made at once have no order that repeats,
+    and Hypothesis holds that the same choices lead to the same rules. A rule that has nothing to do does nothing.
+    """
 
     def __init__(self, fresh: Fresh) -> None:
         """Open a fresh store."""
@@ -51,14 +59,21 @@ class StoreMachine(ScheduleRules):
     @initialize(jobs=st.lists(draws.prepared_jobs(), min_size=3, max_size=6), request=draws.requests)
     def begin(self, jobs: list[PreparedJob], request: ClaimRequest) -> None:
         """Begin with jobs, some of them claimed: most of what can go wrong needs that."""
-        self.do(calls.enqueue(self.named(jobs)))
+        batches = [jobs] if self.model.atomic_across_queues else [[job] for job in jobs]
+        for batch in batches:
+            self.do(calls.enqueue(self.named(batch, far=False)))
         self._hold(self.do(calls.claim(request)))
 
-    @rule(jobs=st.lists(draws.prepared_jobs(), max_size=4), same=st.none() | draws.picks, repeat=st.booleans())
-    def enqueue(self, jobs: list[PreparedJob], same: int | None, *, repeat: bool) -> None:
+    @rule(
+        jobs=st.lists(draws.prepared_jobs(), max_size=4),
+        same=st.none() | draws.picks,
+        repeat=st.booleans(),
+        far=draws.far,
+    )
+    def enqueue(self, jobs: list[PreparedJob], same: int | None, *, repeat: bool, far: bool) -> None:
         """Enqueue a batch, maybe with an id that was used before, maybe twice by one request."""
-        batch = self.named(jobs)
-        if batch and same is not None:
+        batch = self.named(jobs, far=far)
+        if batch and same is not None and self._may_have_id(batch[-1], self._pick(same)):
             batch[-1] = batch[-1]._replace(id=self._pick(same))
         self.do(calls.enqueue(batch, self._request_id()), repeat=repeat)
 
@@ -67,18 +82,20 @@ class StoreMachine(ScheduleRules):
         """Claim, maybe twice by one request: the second time gives the same claims."""
         self._hold(self.do(calls.claim(request, self._request_id()), repeat=repeat))
 
-    @precondition(lambda self: self.claims)
     @rule(several=st.lists(draws.endings, min_size=1, max_size=4), repeat=st.booleans())
     def settle(self, several: list[draws.Ending], *, repeat: bool) -> None:
         """Settle claims of any age, in one batch."""
+        if not self.claims:
+            return
         batch = [self._settlement(ending, self.claims) for ending in several]
         self.do(calls.settle(batch, self._request_id()), repeat=repeat)
 
-    @precondition(lambda self: self.stale())
     @rule(late=st.lists(draws.endings, min_size=1, max_size=2), timely=st.lists(draws.endings, max_size=2))
     def settle_late(self, late: list[draws.Ending], timely: list[draws.Ending]) -> None:
         """Settle with tokens of claims whose jobs are with somebody else by now, beside any others."""
         stale = self.stale()
+        if not stale:
+            return
         batch = [self._settlement(ending, stale) for ending in late]
         batch += [self._settlement(ending, self.claims) for ending in timely]
         self.do(calls.settle(batch))
@@ -89,13 +106,12 @@ class StoreMachine(ScheduleRules):
         self.do(calls.rescue(RescueRequest(force=True, limit=draws.MANY), KEEP_ALL))
         self._hold(self.do(calls.claim(request)))
 
-    @precondition(lambda self: self.claims)
     @rule(chosen=st.lists(draws.picks, min_size=1, max_size=3), lease=draws.leases)
     def renew(self, chosen: list[int], lease: timedelta) -> None:
         """Renew claims of any age."""
-        self.do(calls.renew(list(map(self._held, chosen)), lease))
+        if self.claims:
+            self.do(calls.renew(list(map(self._held, chosen)), lease))
 
-    @precondition(lambda self: self.claims)
     @rule(
         pick=draws.picks,
         progress=st.none() | st.builds(Progress, done=st.integers(0, 3), total=st.sampled_from([None, 3])),
@@ -103,7 +119,8 @@ class StoreMachine(ScheduleRules):
     )
     def note(self, pick: int, progress: Progress | None, lines: list[tuple[str, str]]) -> None:
         """Report with a claim of any age."""
-        self.do(calls.note(Note(*self._held(pick), progress, lines)))
+        if self.claims:
+            self.do(calls.note(Note(*self._held(pick), progress, lines)))
 
     @rule(chosen=st.lists(draws.picks, min_size=1, max_size=3), retention=draws.retentions)
     def cancel(self, chosen: list[int], retention: Retention) -> None:
@@ -174,7 +191,7 @@ class StoreMachine(ScheduleRules):
 
     @rule(rivals=st.lists(draws.rivals, min_size=2, max_size=4))
     def do_together(self, rivals: list[draws.Rival]) -> None:
-        """Make calls at once: some order of them must explain all answers, and what is read afterwards.
+        """Make calls at once: some order of their steps must explain all answers, and what is read afterwards.
 
         The jobs of one call are in line as it named them, but those of another may be between them.
         """
@@ -183,7 +200,7 @@ class StoreMachine(ScheduleRules):
         for rival in rivals:
             before = len(self.ids)
             made.append(self._call(rival))
-            lines.append(self.ids[before:])
+            lines += self.lines(self.ids[before:])
 
         answers = self.run(gathered(call.make(self.store) for call in made))
 
@@ -191,20 +208,27 @@ class StoreMachine(ScheduleRules):
         line = [job.id for job in seen.jobs]
         for own in lines:
             assert [job_id for job_id in line if job_id in own] == [job_id for job_id in own if job_id in line]
-        explained = explanation(self.model, made, answers)
-        for model in explained:
-            model.put_in_line(line, after=self.model.made)
-        fitting = [model for model in explained if self.wanted(model) == seen and model.schedules.look(schedules)]
-        assert fitting, [(call.name, answer) for call, answer in zip(made, answers, strict=True)]
-        self.model = fitting[0]
+        fitting = (
+            model
+            for model in explained(self.model, made, answers)
+            if self._looks_like(model, seen) and model.schedules.look(schedules)
+        )
+        found = next(fitting, None)
+        assert found is not None, [(call.name, answer) for call, answer in zip(made, answers, strict=True)]
+        self.model = found
         for call, answer in zip(made, answers, strict=True):
             if call.name == "claim":
                 self._hold(answer)
 
+    def _looks_like(self, model: Model, seen: View) -> bool:
+        """Whether a model that explains calls made at once says what was read; who came first among them is learned."""
+        model.put_in_line([job.id for job in seen.jobs], after=self.model.made)
+        return self.wanted(model) == seen
+
     def _call(self, rival: draws.Rival) -> Call:
         match rival:
-            case draws.Enqueue(jobs):
-                return calls.enqueue(self.named(jobs))
+            case draws.Enqueue(jobs, far):
+                return calls.enqueue(self.named(jobs, far=far))
             case draws.Settle(several):
                 return calls.settle([self._settlement(each, self.claims) for each in several] if self.claims else [])
             case draws.Cancel(chosen, retention):
@@ -257,15 +281,24 @@ class StoreMachine(ScheduleRules):
 
     def _settlement(self, ending: draws.Ending, among: Sequence[calls.Held]) -> Settlement:
         job_id, token = among[-1 - ending.pick % len(among)]
-        then = self.named(ending.then)
-        return within_attempts(self.model, Settlement(job_id, token, ending.verdict, ending.keep, then, ending.kv))
+        then = self.named(ending.then, far=ending.far, queue=self.model.homes[job_id])
+        settlement = Settlement(job_id, token, ending.verdict, ending.keep, then, ending.kv)
+        if not ending.far and not self.model.atomic_across_queues:
+            settlement = settlement._replace(kv=None)
+        return within_attempts(self.model, settlement)
 
-    def _hold(self, given: Sequence[tuple[Job, Token]]) -> None:
+    def _hold(self, given: Sequence[tuple[Job, Token]] | type[NotAtomicHere]) -> None:
+        if isinstance(given, type):
+            return
         tokens = {token for _, token in given}
         assert len(tokens) == len(given)
         assert not tokens & self.tokens
         self.tokens |= tokens
         self.claims += [(job.id, token) for job, token in given]
+
+    def _may_have_id(self, job: PreparedJob, job_id: JobId) -> bool:
+        """Whether a job of this id is one job: on a store that is not atomic over queues, an id is one in its queue."""
+        return self.model.atomic_across_queues or self.model.homes[job_id] == job.queue
 
     def _is_held(self, job_id: JobId, token: Token, worker: str) -> bool:
         record = self.model.jobs.get(job_id)

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from windlass.core.duration import later
-from windlass.core.errors import UniqueConflict
+from windlass.core.errors import NotAtomicHere, UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.job import Delivery, Enqueued, Failure, Job, LogLine, Note, PreparedJob, Token
 from windlass.core.names import HISTORY_KEPT, LOG_LINES_KEPT
@@ -42,6 +42,7 @@ from windlass.core.verdict import (
     ToSnoozed,
     ToSucceeded,
 )
+from windlass.testing.one_queue import needs_more
 from windlass.testing.schedule_model import ScheduleModel
 
 Minute: TypeAlias = tuple[datetime, str, str]
@@ -75,6 +76,10 @@ class Model:
     """A store without I/O; `now` is set by whoever drives it."""
 
     now: datetime
+    atomic_across_queues: bool = True
+    """Whether one call may touch several queues; else it raises `NotAtomicHere` and does nothing."""
+    homes: dict[JobId, str] = field(default_factory=dict[JobId, str])
+    """The queue of every job that ever was or will be, told by whoever names it; one for all copies of the model."""
     jobs: dict[JobId, Record] = field(default_factory=dict[JobId, Record])
     holders: dict[str, Holder] = field(default_factory=dict[str, Holder])
     kv: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
@@ -112,12 +117,18 @@ class Model:
 
     def enqueue(self, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
         """Put jobs in line, all or none."""
+        if jobs:
+            self._check_reach(jobs, jobs[0].queue)
         before = self.copy()
         try:
             return [self._enqueue(new) for new in jobs]
         except UniqueConflict:
             self.__dict__.update(before.__dict__)
             raise
+
+    def _check_reach(self, jobs: Sequence[PreparedJob], queue: str) -> None:
+        if not self.atomic_across_queues and needs_more(jobs, queue):
+            raise NotAtomicHere("this call")
 
     def _enqueue(self, new: PreparedJob) -> Enqueued:
         if new.id in self.jobs:
@@ -150,6 +161,8 @@ class Model:
 
     def claim(self, request: ClaimRequest, answer: Collection[JobId]) -> list[Record]:
         """Return the jobs that are to be given, in order; `give` then hands each to its token."""
+        if request.by_priority and not self.atomic_across_queues and len(set(request.queues)) > 1:
+            raise NotAtomicHere("this claim")
         passed = self.busy.difference(answer)
         self.promote(request.queues)
         places = {queue: place for place, queue in enumerate(dict.fromkeys(request.queues))}
@@ -180,7 +193,11 @@ class Model:
         )
 
     def settle(self, settlement: Settlement) -> SettleResult:
-        """Write how one claim ended, or nothing at all."""
+        """Write how one claim ended, or nothing at all; what can never be done is refused whoever asks."""
+        if not self.atomic_across_queues and (
+            settlement.kv or needs_more(settlement.then, self.homes[settlement.job_id])
+        ):
+            return NotAtomicHere("this settlement")
         record = self.jobs.get(settlement.job_id)
         if record is None or record.token != settlement.token:
             known = record is not None and record.settled_by == settlement.token
@@ -339,6 +356,8 @@ class Model:
         """Make the jobs of a schedule and move it on, or nothing at all."""
         own = self.schedules.by_id.get(firing.schedule_id)
         last = None if own is None else own.last_job_id
+        if own is not None and own.revision == firing.revision:
+            self._check_reach(firing.jobs, own.queue)
         if own is None or not self.schedules.may_fire(firing, self.now):
             return Fired(FireOutcome.LOST, last)
         before = None if last is None else self.jobs.get(last)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
+from windlass.core.errors import NotAtomicHere
 from windlass.core.ids import JobId
 from windlass.core.schedule import DueSchedules, Firing, Schedule
 
@@ -21,10 +22,12 @@ class ScheduleModel:
 
     by_id: dict[str, Schedule] = field(default_factory=dict[str, Schedule])
     given: set[int] = field(default_factory=set[int])
+    movable: bool = True
+    """Whether one that is there may move to another queue; else that raises `NotAtomicHere`."""
 
     def copy(self) -> "ScheduleModel":
         """Return another one that knows the same."""
-        return ScheduleModel(dict(self.by_id), set(self.given))
+        return replace(self, by_id=dict(self.by_id), given=set(self.given))
 
     def look(self, seen: Sequence[Schedule]) -> bool:
         """Whether these are all schedules, in order; what is told of revisions is learned."""
@@ -38,6 +41,8 @@ class ScheduleModel:
         own = self.by_id.get(schedule.id)
         if (None if own is None else own.revision) != expected:
             return revision is None
+        if own is not None and own.queue != schedule.queue and not self.movable:
+            raise NotAtomicHere(f"moving schedule {schedule.id!r}")
         self.by_id[schedule.id] = fresh = replace(schedule, revision=UNREAD, orphaned=False)
         return revision is not None and self._learn(fresh, revision)
 

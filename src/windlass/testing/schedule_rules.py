@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
 from windlass.core.schedule import Firing, Schedule
-from windlass.testing import calls, draws
-from windlass.testing.calls import Call
+from windlass.testing import draws
+from windlass.testing import schedule_calls as calls
+from windlass.testing.call import Call
 from windlass.testing.compared import Compared
 
 
@@ -73,10 +74,10 @@ class ScheduleRules(Compared):
         return calls.write_schedule(changed, before.revision)
 
     def _fire(self, fire: draws.Fire, among: Sequence[Schedule]) -> Call:
-        jobs = self.named(fire.jobs)
         if not among:
-            return calls.fire(Firing("s1", 1, jobs))
+            return calls.fire(Firing("s1", 1, self.named(fire.jobs, far=fire.far)))
         schedule = _picked(among, fire.pick)
+        jobs = self.named(fire.jobs, far=fire.far, queue=schedule.queue)
         made = [job._replace(schedule_id=schedule.id) for job in jobs]
         tick = None if fire.now else schedule.next_run_at or self.clock.now()
         return calls.fire(Firing(schedule.id, schedule.revision, made, tick, self._next(fire.next_run)))

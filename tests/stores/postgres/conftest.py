@@ -9,9 +9,9 @@ import pytest
 from psycopg import sql
 
 import windlass
-from tests.postgres.certificates import Certificate, make_certificate, make_root
 from tests.postgres.cluster import cluster, schema_of
 from tests.postgres.guarded import GuardedCluster, skip_without_tls
+from tests.servers.certificates import Certificate, make_certificate, make_root
 from windlass import Client
 
 

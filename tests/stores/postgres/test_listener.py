@@ -11,6 +11,7 @@ from tests.postgres.cluster import cluster, dsn_of
 from tests.postgres.proxy import Proxy
 from tests.stores.postgres.shell import end_sessions, options_of
 from windlass.core.topics import ENDS, FLAGS, Hub, Topic, lock_topic, queue_topic
+from windlass.kit import listening as kit
 from windlass.stores.postgres import listener as module
 from windlass.stores.postgres.channels import Channels, channels_of, letters, topics_in
 from windlass.stores.postgres.listener import Listener
@@ -128,7 +129,7 @@ async def test_news_of_another_store_is_not_heard(house: House, schema: str) -> 
 
 
 async def test_no_connection_is_kept_while_nobody_listens(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "RING_EVERY", 0.02)
+    monkeypatch.setattr(kit, "RING_EVERY", 0.02)
     house.listener.start()
     await house.connected()
 
@@ -166,7 +167,7 @@ async def test_a_lost_connection_is_opened_again_and_everybody_looks(
 async def test_while_nothing_is_heard_everybody_looks_again_and_again(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "RING_EVERY", 0.02)
+    monkeypatch.setattr(kit, "RING_EVERY", 0.02)
     house = House(Options("postgresql://postgres@127.0.0.1:1/app"))
 
     house.listener.start()
@@ -180,7 +181,7 @@ async def test_while_nothing_is_heard_everybody_looks_again_and_again(
 async def test_without_notification_everybody_looks_again_and_again(
     schema: str, options: dict[str, object], pooled: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "RING_EVERY", 0.02)
+    monkeypatch.setattr(kit, "RING_EVERY", 0.02)
     house = House(options_of(schema, **options), pooled=bool(pooled))
     before = cluster().sessions()
 
@@ -196,7 +197,7 @@ async def test_a_pooler_that_nobody_told_of_is_noticed(
     pooled_schema: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "windlass.postgres")
-    monkeypatch.setattr(module, "RING_EVERY", 0.02)
+    monkeypatch.setattr(kit, "RING_EVERY", 0.02)
     house = House(options_of(pooled_schema))
 
     house.listener.start()

@@ -9,8 +9,8 @@ import pytest
 from psycopg import sql
 
 import windlass
-from tests.postgres.certificates import make_certificate, make_root
 from tests.postgres.guarded import CERTIFIED, GuardedCluster
+from tests.servers.certificates import make_certificate, make_root
 from tests.stores.postgres.conftest import Encrypted
 from tests.stores.postgres.test_login import PATIENCE, SECRET, new_user, refusals, shown, works
 from windlass import StoreUnavailable

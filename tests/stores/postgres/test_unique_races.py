@@ -88,6 +88,21 @@ async def test_whoever_waited_for_a_key_gets_it_when_the_first_rolls_back(schema
         assert await mine == [Enqueued(job.id, created=True)]
 
 
+async def test_whoever_waited_for_one_key_sees_who_holds_the_others_at_that_moment(schema: str, store: Store) -> None:
+    [parent] = await store.enqueue([keyed("one", until="finished")])
+    [claim] = await store.claim(ClaimRequest(["q"], 1, MINUTE))
+    follower, batch = keyed("two"), [keyed("one"), keyed("two")]
+    async with connection_to(schema) as first, connection_to(schema) as watcher:
+        await first.execute("begin")
+        ended = Settlement(parent.id, claim.token, ToSucceeded(), then=[follower])
+        assert await store.join(borrow(first)).settle([ended]) == [Settled.DONE]
+        mine = asyncio.ensure_future(store.enqueue(batch))
+        await waiting_for_locks(watcher)
+        await first.execute("commit")
+
+        assert await mine == [Enqueued(batch[0].id, created=True), Enqueued(follower.id, created=False)]
+
+
 async def test_waiting_for_a_key_ends_at_the_deadline_and_says_why(schema: str, store: Store) -> None:
     async with connection_to(schema) as first, opened(f"{schema}&timeout=1") as hasty:
         await first.execute("begin")

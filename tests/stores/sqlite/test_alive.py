@@ -9,18 +9,19 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from windlass.connect import open_store
-from windlass.core.store import ServerRecord, Store
+from windlass.core.store import SERVED, ServerRecord, Store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 # beats as the servers that it is told, says so, and waits to be killed
 SERVER = """
-import asyncio, sys
+import asyncio, os, sys
 from datetime import UTC, datetime
 from windlass.connect import open_store
 from windlass.core.store import ServerRecord
@@ -30,7 +31,7 @@ async def serve(url, *servers):
     await store.open()
     for server_id, host in zip(servers[::2], servers[1::2], strict=True):
         now = datetime.now(UTC)
-        await store.beat(ServerRecord(server_id, "web", host, 1, "0", now, now))
+        await store.beat(ServerRecord(server_id, "web", host, os.getpid(), "0", now, now))
     print("beats", flush=True)
     await asyncio.Event().wait()
 
@@ -40,7 +41,7 @@ asyncio.run(serve(*sys.argv[1:]))
 FORKING = SERVER.replace(
     'print("beats", flush=True)',
     """
-    import os, time
+    import time
     if os.fork() == 0:
         print("beats", flush=True)
         time.sleep(60)
@@ -163,3 +164,18 @@ async def test_a_long_id_with_slashes_is_a_file_all_the_same(store: Store, path:
     await store.beat(record("a/b/" + "x" * 190 + "#1"))
 
     assert len(files(path)) == 1
+
+
+async def test_a_server_for_which_another_process_speaks_is_not_proven_to_have_ended(
+    store: Store, url: str, path: Path, processes: list[subprocess.Popen[str]]
+) -> None:
+    """Else the end of whoever serves the store would take their jobs from servers that live."""
+    program = SERVER.replace("os.getpid()", "os.getppid()")
+    process = await asyncio.to_thread(start, processes, program, url, "web#1", socket.gethostname())
+    await store.beat(replace(record("web#2"), details={SERVED: "yes"}))
+
+    process.kill()
+    process.wait()
+
+    assert [server.id for server in await store.servers()] == ["web#1", "web#2"]
+    assert (await store.ended_servers(), files(path)) == ([], [])

@@ -1,6 +1,8 @@
 """What a claim by kinds costs: one look per queue while all that is ahead is wanted, and few more when it is not."""
 
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
@@ -32,6 +34,18 @@ async def claim_traced(store: Store, disk: Disk, *, by_priority: bool) -> tuple[
     claims = await store.claim(ClaimRequest(QUEUES, 20, timedelta(minutes=1), kinds=KINDS, by_priority=by_priority))
     disk.connection.set_trace_callback(None)
     return claims, [statement for statement in traced if "by windlass_ready" in statement]
+
+
+async def test_a_claim_that_finds_nothing_changes_nothing_also_by_name(store: Store, url: str) -> None:
+    """A change would wake whoever waits in other processes, who would claim in vain again."""
+    await store.enqueue([a_job("other")])
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as looks:
+        [before] = looks.execute("pragma data_version").fetchone()
+
+        for name in (None, "r1", "r2", "r1"):
+            assert await store.claim(ClaimRequest(QUEUES, 20, timedelta(minutes=1)), request_id=name) == []
+
+        assert looks.execute("pragma data_version").fetchone() == (before,)
 
 
 @pytest.mark.parametrize("by_priority", [False, True])

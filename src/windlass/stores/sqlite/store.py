@@ -18,6 +18,7 @@ from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
 from windlass.core.stats import MinuteCounts, QueueStats
 from windlass.core.store import (
+    SERVED,
     AuditEntry,
     Borrowed,
     CancelOutcome,
@@ -240,10 +241,14 @@ class SqliteStore:
         return await self._write(UNLOCK, (name, holder))
 
     async def beat(self, server: ServerRecord) -> None:
-        """Write that a server is live; its lock comes first, so that nobody ever finds it registered without."""
+        """Write that a server is live; its lock comes first, so that nobody ever finds it registered without.
+
+        One of another process, for which this one only speaks, has none: the end of this process proves nothing of it.
+        """
         room = await self._here()
         try:
-            room.alive.hold(server.id)
+            if server.pid == os.getpid() and SERVED not in server.details:
+                room.alive.hold(server.id)
         except OSError as error:
             raise translate(error, self._path) from error
         await self._write(BEAT, server)

@@ -44,6 +44,7 @@ PARTS: Final = (
     "locking",
     "schedules",
     "firing",
+    "several_queues",
     "siblings",
     "transactions",
     "serving",
@@ -59,7 +60,8 @@ PARTS: Final = (
     "clocks",
 )
 FIXTURES: Final = (
-    *("clock", "store", "transactional", "open_client", "client", "open_app", "app", "woken", "counts_add_up"),
+    *("clock", "store", "transactional", "reach", "open_client", "client", "open_app", "app", "woken"),
+    "counts_add_up",
 )
 
 
@@ -77,5 +79,5 @@ def _collect() -> dict[str, object]:
 
 
 # a failed assertion is told in full only by modules that are named before they are imported
-pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in ("fixtures", *PARTS)))
+pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in ("fixtures", "reach", *PARTS)))
 globals().update(_collect())

@@ -16,7 +16,7 @@ from windlass.engine.context import Context
 from windlass.testing.conformance.fixtures import OpenApp, Woken, soon
 from windlass.testing.conformance.given import HOUR, MINUTE, SECOND, claimed, found
 from windlass.testing.conformance.scheduler import CAUGHT_UP, JOB, due_times, nothing_due
-from windlass.testing.conformance.served import ended, goes_by, quiet, serving, stands, until
+from windlass.testing.conformance.served import busy, ended, goes_by, quiet, serving, stands, until
 from windlass.testing.conformance.stepped_clock import SteppedClock, WrongClock
 
 LEASE = 30 * SECOND
@@ -162,8 +162,8 @@ async def test_a_server_that_slept_settles_nothing_that_another_one_took(
         return "from the sleeper"
 
     handle = await work.enqueue()
-    async with serving(app, concurrency=1):
-        await stands(handle, State.RUNNING)
+    async with serving(app, concurrency=1) as server:
+        await busy(server)
         # its only slot is taken: what is rescued goes to the other one
         clock.step(HOUR)
         assert await client.rescue() == 1

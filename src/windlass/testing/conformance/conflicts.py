@@ -22,6 +22,7 @@ from windlass.testing.conformance.given import (
     claimed,
     found,
 )
+from windlass.testing.conformance.reach import Reach, at_once
 
 FINISHED = Unique("k", until="finished")
 BY_TIME = Unique("k", until=HOUR)
@@ -29,11 +30,11 @@ RAISE = Unique("k", on_conflict="raise")
 REPLACE = Unique("k", on_conflict="replace")
 
 
-async def test_a_held_key_may_raise(client: Client) -> None:
+async def test_a_held_key_may_raise(client: Client, reach: Reach) -> None:
     first = await client.enqueue("email", b"", unique="k")
 
     with pytest.raises(UniqueConflict) as conflict:
-        await client.enqueue("email", b"", unique=RAISE, kv={"k": b"v"})
+        await client.enqueue("email", b"", unique=RAISE, kv=reach.kv({"k": b"v"}))
 
     assert (conflict.value.key, conflict.value.job_id) == ("k", first.id)
     assert await client.kv.get("k") is None
@@ -99,12 +100,13 @@ async def test_the_state_of_a_replaced_job_follows_its_time(client: Client) -> N
     assert (await claimed(client, "email")).job.payload == b"3"
 
 
-async def test_a_replacement_writes_its_kv(client: Client) -> None:
-    await client.enqueue("email", b"1", unique=REPLACE, kv={"k": b"1"})
+async def test_a_replacement_writes_its_kv(client: Client, store: Store, reach: Reach) -> None:
+    await client.enqueue("email", b"1", unique=REPLACE, kv=reach.kv({"k": b"1"}))
 
-    await client.enqueue("email", b"2", unique=REPLACE, kv={"k": b"2"})
+    async with at_once(store):
+        await client.enqueue("email", b"2", unique=REPLACE, kv={"k": b"2"})
 
-    assert await client.kv.get("k") == b"2"
+        assert await client.kv.get("k") == b"2"
 
 
 async def test_a_replacement_wakes_a_waiting_claim(client: Client, clock: FakeClock, woken: Woken) -> None:
@@ -162,12 +164,15 @@ async def test_what_contradicts_itself_is_refused() -> None:
         Unique("k", on_conflict="replace", match_payload=True)
 
 
-async def test_a_second_equal_key_in_a_batch_hits_the_first(client: Client) -> None:
-    done = await client.enqueue_many([NewJob("email", bytes([n]), unique="k", kv={"k": bytes([n])}) for n in range(3)])
+async def test_a_second_equal_key_in_a_batch_hits_the_first(client: Client, reach: Reach) -> None:
+    new = [NewJob("email", bytes([n]), unique="k", kv=reach.kv({"k": bytes([n])})) for n in range(3)]
+
+    done = await client.enqueue_many(new)
 
     assert [each.created for each in done] == [True, False, False]
     assert len({each.id for each in done}) == 1
-    assert await client.kv.get("k") == b"\x00"
+    assert (await found(client, done[0].id)).payload == b"\x00"
+    assert await client.kv.get("k") == reach.kv({"k": b"\x00"}).get("k")
 
 
 async def test_a_second_equal_key_in_a_batch_may_refuse_it(client: Client) -> None:

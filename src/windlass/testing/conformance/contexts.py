@@ -21,6 +21,7 @@ from windlass.engine.context import Context, current
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenApp, soon
 from windlass.testing.conformance.given import found
+from windlass.testing.conformance.reach import Reach
 from windlass.testing.conformance.served import ended, goes_by, serving, stands, until
 
 
@@ -148,17 +149,20 @@ async def test_a_handler_reaches_the_key_space(app: App, client: Client) -> None
     assert await client.kv.get("kept") == b"by the handler"
 
 
-async def test_what_comes_then_commits_with_the_success_and_not_otherwise(app: App, client: Client) -> None:
+async def test_what_comes_then_commits_with_the_success_and_not_otherwise(
+    app: App, client: Client, reach: Reach
+) -> None:
     """I15."""
+    following, raw = reach.queue("next"), reach.queue("raw")
 
-    @app.job(queue="next")
+    @app.job(queue=following)
     async def follow(number: int) -> int:
         return number
 
     @app.job(retry=Fixed(0))
     async def work(ctx: Context) -> str:
-        ctx.then(follow.call(ctx.attempt), NewJob("raw", b"bytes"), kv={f"attempt {ctx.attempt}": b"done"})
-        ctx.then(kv={"more": b"done"})
+        ctx.then(follow.call(ctx.attempt), NewJob(raw, b"bytes"), kv=reach.kv({f"attempt {ctx.attempt}": b"done"}))
+        ctx.then(kv=reach.kv({"more": b"done"}))
         if ctx.attempt == 1:
             raise Oops
         return "done"
@@ -167,28 +171,34 @@ async def test_what_comes_then_commits_with_the_success_and_not_otherwise(app: A
         handle = await work.enqueue()
         await ended(handle)
 
-    [follower] = await client.jobs(JobFilter(queue="next"))
+    [follower] = await client.jobs(JobFilter(queue=following, kind="follow"))
     assert (follower.payload, follower.parent_id) == (b'{"number":2}', handle.id)
-    assert (await client.stats("raw")).pending == 1
-    assert [await client.kv.get(key) for key in ("attempt 1", "attempt 2", "more")] == [None, b"done", b"done"]
+    bare = [job for job in await client.jobs(JobFilter(queue=raw)) if job.kind is None]
+    assert [(job.payload, job.state) for job in bare] == [(b"bytes", State.PENDING)]
+    kv = reach.kv({"attempt 2": b"done", "more": b"done"})
+    assert await client.kv.scan() == [(key.encode(), value) for key, value in kv.items()]
 
 
-async def test_a_key_that_is_held_among_what_comes_then_fails_the_attempt(app: App, client: Client) -> None:
+async def test_a_key_that_is_held_among_what_comes_then_fails_the_attempt(
+    app: App, client: Client, reach: Reach
+) -> None:
     ran = 0
+    following = reach.queue("next")
 
     @app.job(retry=Fixed(0), max_attempts=2)
     async def work(ctx: Context) -> None:
         nonlocal ran
         ran += 1
-        ctx.then(NewJob("next", b"", unique=Unique("key", on_conflict="raise")), kv={"written": b"no"})
+        again = NewJob(following, b"", unique=Unique("key", on_conflict="raise"))
+        ctx.then(again, kv=reach.kv({"written": b"no"}))
 
-    await client.enqueue("next", b"the holder", unique="key")
+    await client.enqueue(following, b"the holder", unique="key")
     async with serving(app):
         job = await ended(await work.enqueue())
 
     assert (job.state, job.attempt, ran) == (State.DEAD, 2, 2)
     assert (job.last_error or "").startswith("UniqueConflict")
-    assert (await client.stats("next")).pending == 1
+    assert [job.payload for job in await client.jobs(JobFilter(state=State.PENDING))] == [b"the holder"]
     assert await client.kv.get("written") is None
 
 

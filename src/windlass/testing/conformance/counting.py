@@ -1,6 +1,6 @@
 """Counts: exact at every moment, and totals that never fall."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -14,6 +14,7 @@ from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
 from windlass.testing.conformance.given import (
     AT_ONCE,
+    DAY,
     HOUR,
     MINUTE,
     SECOND,
@@ -206,6 +207,17 @@ async def test_each_minute_has_counts_of_its_own(store: Store, clock: FakeClock)
     assert await store.minutes(since=start + 3 * MINUTE, until=start + 9 * MINUTE) == []
     [only] = await store.minutes(since=start, until=start + MINUTE)
     assert only.counts == Totals(enqueued=1)
+
+
+async def test_a_look_at_the_minutes_of_all_time_finds_those_of_many_days(store: Store, clock: FakeClock) -> None:
+    for _ in range(3):
+        await store.enqueue([a_job()])
+        clock.advance(2 * DAY)
+
+    rows = await store.minutes(since=datetime(1970, 1, 1, tzinfo=UTC), until=datetime.max.replace(tzinfo=UTC))
+
+    today = clock.now().replace(second=0, microsecond=0)
+    assert [row.minute for row in rows] == [today - days * DAY for days in (6, 4, 2)]
 
 
 async def test_counts_add_up_over_a_thousand_jobs_in_every_state(store: Store) -> None:

@@ -16,7 +16,8 @@ from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
-from windlass.testing.conformance.given import HOUR, SECOND, a_job, claimed, found
+from windlass.testing.conformance.given import HOUR, SECOND, a_job, claimed, enqueue_each, found
+from windlass.testing.conformance.reach import Reach, at_once
 
 
 async def test_a_batch_is_enqueued_in_its_order(client: Client) -> None:
@@ -82,11 +83,12 @@ async def test_bytes_pass_through_unchanged(client: Client, payload: bytes) -> N
     assert (claim.job.payload, claim.job.codec) == (payload, "raw")
 
 
-async def test_an_id_that_is_here_already_is_one_job(client: Client) -> None:
+async def test_an_id_that_is_here_already_is_one_job(client: Client, reach: Reach) -> None:
+    """Where each queue is for itself, an id is one job in its queue."""
     job_id = uuid4()
     first = await client.enqueue("email", b"first", id=job_id)
 
-    second = await client.enqueue("other", b"second", id=job_id, kv={"k": b"v"})
+    second = await client.enqueue(reach.queue("other", "email"), b"second", id=job_id, kv=reach.kv({"k": b"v"}))
 
     assert (first.created, second.created, second.id) == (True, False, first.id)
     assert (await found(client, first.id)).payload == b"first"
@@ -128,12 +130,13 @@ async def test_a_second_equal_id_in_a_batch_is_the_first(client: Client) -> None
     assert (await found(client, done[0].id)).payload == b"1"
 
 
-async def test_a_conflict_refuses_the_whole_batch(client: Client) -> None:
+async def test_a_conflict_refuses_the_whole_batch(client: Client, reach: Reach) -> None:
     await client.enqueue("email", b"", unique="k")
     taken = Unique("k", on_conflict="raise")
 
+    new = NewJob(reach.queue("new", "email"), b"", kv=reach.kv({"k": b"v"}))
     with pytest.raises(UniqueConflict):
-        await client.enqueue_many([NewJob("new", b"", kv={"k": b"v"}), NewJob("email", b"", unique=taken)])
+        await client.enqueue_many([new, NewJob("email", b"", unique=taken)])
 
     assert await client.queues() == ["email"]
     assert await client.kv.get("k") is None
@@ -258,9 +261,11 @@ async def test_the_first_moment_is_now_and_the_last_one_is_kept(client: Client, 
 
 
 async def test_jobs_of_one_call_may_go_to_several_queues(store: Store) -> None:
-    if not store.features.atomic_across_queues:
-        pytest.skip("one call of this store touches one queue")
+    jobs = [a_job("a"), a_job("b", delay=HOUR), a_job("a")]
 
-    await store.enqueue([a_job("a"), a_job("b", delay=HOUR), a_job("a")])
+    async with at_once(store):
+        assert await store.enqueue(jobs) == [(job.id, True) for job in jobs]
 
+    # what was refused can be done one by one, and what was done is not done again
+    await enqueue_each(store, *jobs)
     assert [(row.queue, row.pending, row.scheduled) for row in await store.stats()] == [("a", 2, 0), ("b", 0, 1)]

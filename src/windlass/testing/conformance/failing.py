@@ -16,7 +16,7 @@ from windlass.engine.context import Context
 from windlass.engine.server import Server
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenApp, soon
-from windlass.testing.conformance.served import FailingStore, ended, goes_by, quiet, serving, stands, until
+from windlass.testing.conformance.served import FailingStore, busy, ended, goes_by, quiet, serving, until
 
 MOST_STEPS: Final = 500
 
@@ -85,9 +85,9 @@ async def test_a_server_survives_the_failure_of_any_call(
     async def work() -> str:
         return "done"
 
-    async with serving(app):
+    async with serving(app) as server:
         running = await waits.enqueue()
-        await stands(running, State.RUNNING)
+        await busy(server)
         failing.failing[call] = 2
         await app.client.cancel("01938c6e-1111-7000-8000-000000000001")
         await goes_by(app, clock, 70, step=5)
@@ -127,7 +127,7 @@ async def test_a_server_serves_until_it_is_cancelled(app: App) -> None:
     serve = asyncio.create_task(server.serve())
     await until(lambda: server.running)
     handle = await work.enqueue()
-    await stands(handle, State.RUNNING)
+    await busy(server)
 
     serve.cancel()
     await soon(asyncio.wait((serve,)))
@@ -175,8 +175,7 @@ async def test_a_stop_that_is_cancelled_at_any_step_is_done_at_once(app: App, st
         server = Server(app)
         await server.start()
         handles = [await waits.enqueue(), await ends.enqueue()]
-        for handle in handles:
-            await stands(handle, State.RUNNING)
+        await busy(server, 2)
         hit = await soon(cancelled_at(step, server.stop(grace=0)))
         assert not server.running
         assert await store.servers() == []

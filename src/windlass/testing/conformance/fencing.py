@@ -26,6 +26,7 @@ from windlass.testing.conformance.given import (
     settlement,
     wanting,
 )
+from windlass.testing.conformance.reach import Reach
 
 VERDICTS: list[Verdict] = [
     ToSucceeded(b"stale"),
@@ -38,15 +39,15 @@ VERDICTS: list[Verdict] = [
 
 
 @pytest.mark.parametrize("verdict", VERDICTS, ids=lambda verdict: type(verdict).__name__)
-async def test_a_stale_settlement_changes_nothing(store: Store, verdict: Verdict) -> None:
-    job, follow_up = a_job(), a_job("next")
+async def test_a_stale_settlement_changes_nothing(store: Store, reach: Reach, verdict: Verdict) -> None:
+    job, follow_up, kv = a_job(), a_job(reach.queue("next")), reach.kv({b"k": b"v"})
     await store.enqueue([job])
     stale = await claim_one(store)
     await store.rescue(RescueRequest(force=True), KEEP_ALL)
     current = await claim_one(store)
     before = await store.get([job.id]), await store.stats()
 
-    answer = await store.settle([Settlement(job.id, stale.token, verdict, True, [follow_up], {b"k": b"v"})])  # noqa: FBT003
+    answer = await store.settle([Settlement(job.id, stale.token, verdict, True, [follow_up], kv)])  # noqa: FBT003
 
     assert answer == [Settled.LOST]
     assert (await store.get([job.id]), await store.stats()) == before
@@ -216,16 +217,17 @@ async def test_no_job_is_charged_more_than_its_attempts(open_client: OpenClient)
     assert (await found(client, done.id)).state is State.DEAD
 
 
-async def test_a_job_deleted_under_a_claim_is_lost_to_it(open_client: OpenClient) -> None:
+async def test_a_job_deleted_under_a_claim_is_lost_to_it(open_client: OpenClient, reach: Reach) -> None:
     client = await open_client(QueueSettings(keep_dead=0))
     await client.enqueue("email", b"")
     claim = await claimed(client, "email")
     await client.rescue(force=True, to="dead")
 
     with pytest.raises(ClaimLost):
-        await client.ack(claim, then=[NewJob("next", b"")])
+        await client.ack(claim, then=[NewJob(reach.queue("next", "email"), b"")])
 
     assert await client.queues() == ["email"]
+    assert (await client.stats()).totals.enqueued == 1
 
 
 async def test_the_claims_event_fires_when_the_claim_is_lost(client: Client) -> None:

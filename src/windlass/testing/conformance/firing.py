@@ -32,6 +32,7 @@ from windlass.testing.conformance.given import (
     settlement,
     written,
 )
+from windlass.testing.conformance.reach import Reach
 
 LOST = FireOutcome.LOST
 DONE = FireOutcome.DONE
@@ -197,9 +198,12 @@ async def test_a_paused_schedule_does_not_fire(store: Store, clock: FakeClock) -
     assert await kept(store, "nightly") == schedule
 
 
-async def test_a_schedule_that_was_changed_meanwhile_does_not_fire(store: Store, clock: FakeClock) -> None:
+async def test_a_schedule_that_was_changed_meanwhile_does_not_fire(
+    store: Store, clock: FakeClock, reach: Reach
+) -> None:
     schedule = await written(store, a_schedule(next_run_at=clock.now()))
-    await store.write_schedule(replace(schedule, queue="other"), expected=schedule.revision)
+    other = replace(schedule, queue=reach.queue("other"), payload=b"other")
+    await store.write_schedule(other, expected=schedule.revision)
     changed = await kept(store, "nightly")
 
     assert await store.fire(firing(schedule, a_job())) == Fired(LOST)
@@ -399,7 +403,9 @@ async def test_a_job_that_is_here_already_is_not_made_twice(store: Store, clock:
     assert (await kept(store, "nightly")).next_run_at == clock.now() + HOUR
 
 
-async def test_a_firing_that_is_refused_neither_makes_jobs_nor_moves_on(store: Store, clock: FakeClock) -> None:
+async def test_a_firing_that_is_refused_neither_makes_jobs_nor_moves_on(
+    store: Store, clock: FakeClock, reach: Reach
+) -> None:
     """B67: what came before the refusal in the same firing is undone with it."""
     schedule = await written(store, a_schedule(next_run_at=clock.now()))
     neighbour = await written(store, a_schedule("neighbour", clock.now()))
@@ -407,7 +413,7 @@ async def test_a_firing_that_is_refused_neither_makes_jobs_nor_moves_on(store: S
     await store.enqueue([a_job(unique=key)])
 
     refused, fired = await asyncio.gather(
-        store.fire(firing(schedule, a_job(kv={b"k": b"v"}), a_job(unique=key))),
+        store.fire(firing(schedule, a_job(kv=reach.kv({b"k": b"v"})), a_job(unique=key))),
         store.fire(firing(neighbour, a_job())),
         return_exceptions=True,
     )

@@ -94,6 +94,12 @@ def wanting(*queues: str, limit: int = 1, lease: timedelta = MINUTE, worker: str
     return ClaimRequest(queues or ("default",), limit, lease, None, worker)
 
 
+async def enqueue_each(store: Store, *jobs: PreparedJob) -> None:
+    """Enqueue jobs of any queues, one after the other."""
+    for job in jobs:
+        await store.enqueue([job])
+
+
 async def claim_one(store: Store, *queues: str, lease: timedelta = MINUTE, worker: str | None = None) -> Claim:
     """Return the next claim; there must be one."""
     [claim] = await store.claim(wanting(*queues, lease=lease, worker=worker))

@@ -10,26 +10,29 @@ from windlass.core.names import MAX_KEY, MAX_VALUE
 from windlass.core.store import KvWrite, Store
 from windlass.core.unique import Unique
 from windlass.testing.conformance.given import claimed
+from windlass.testing.conformance.reach import at_once
 
 
-async def test_kv_is_written_with_a_new_job(client: Client) -> None:
+async def test_kv_is_written_with_a_new_job(client: Client, store: Store) -> None:
     """C63."""
-    done = await client.enqueue("email", b"hello", kv={"k": b"v"})
+    async with at_once(store):
+        done = await client.enqueue("email", b"hello", kv={"k": b"v"})
 
-    assert done.created
-    assert (await claimed(client, "email")).job.payload == b"hello"
-    assert await client.kv.get("k") == b"v"
+        assert done.created
+        assert (await claimed(client, "email")).job.payload == b"hello"
+        assert await client.kv.get("k") == b"v"
 
 
-async def test_kv_is_not_written_when_the_key_is_held(client: Client) -> None:
+async def test_kv_is_not_written_when_the_key_is_held(client: Client, store: Store) -> None:
     """C64."""
-    first = await client.enqueue("email", b"", unique="u", kv={"k": b"1"})
+    async with at_once(store):
+        first = await client.enqueue("email", b"", unique="u", kv={"k": b"1"})
 
-    second = await client.enqueue("email", b"", unique="u", kv={"k": b"2"})
+        second = await client.enqueue("email", b"", unique="u", kv={"k": b"2"})
 
-    assert second == (first.id, False)
-    assert (await client.stats("email")).pending == 1
-    assert await client.kv.get("k") == b"1"
+        assert second == (first.id, False)
+        assert (await client.stats("email")).pending == 1
+        assert await client.kv.get("k") == b"1"
 
 
 async def test_a_value_over_the_limit_is_refused_and_nothing_is_enqueued(client: Client) -> None:
@@ -188,17 +191,19 @@ async def test_several_values_are_read_in_the_order_of_their_keys(store: Store, 
     assert await store.kv_get([b"b", b"x", b"a", b"b"]) == [b"2", None, b"1", b"2"]
 
 
-async def test_kv_of_an_enqueue_may_delete(client: Client) -> None:
+async def test_kv_of_an_enqueue_may_delete(client: Client, store: Store) -> None:
     await client.kv.put("old", b"1")
 
-    await client.enqueue("email", b"", kv={"old": None, "new": b"2"})
+    async with at_once(store):
+        await client.enqueue("email", b"", kv={"old": None, "new": b"2"})
 
-    assert await client.kv.scan() == [(b"new", b"2")]
+        assert await client.kv.scan() == [(b"new", b"2")]
 
 
-async def test_kv_survives_what_becomes_of_the_job(client: Client) -> None:
-    done = await client.enqueue("email", b"", kv={"k": b"v"}, unique=Unique("u", until="finished"))
-    await client.cancel(done.id)
-    await client.delete(done.id)
+async def test_kv_survives_what_becomes_of_the_job(client: Client, store: Store) -> None:
+    async with at_once(store):
+        done = await client.enqueue("email", b"", kv={"k": b"v"}, unique=Unique("u", until="finished"))
+        await client.cancel(done.id)
+        await client.delete(done.id)
 
-    assert await client.kv.get("k") == b"v"
+        assert await client.kv.get("k") == b"v"

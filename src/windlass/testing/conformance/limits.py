@@ -15,7 +15,7 @@ from windlass.engine.context import Context
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import soon
 from windlass.testing.conformance.given import MINUTE
-from windlass.testing.conformance.served import ended, goes_by, quiet, serving, stands, until
+from windlass.testing.conformance.served import busy, ended, goes_by, quiet, serving, stands, until, working
 
 TIMED_OUT = "Timeout: the attempt ran longer than its timeout of 0:01:00"
 
@@ -126,15 +126,15 @@ async def test_a_stuck_thread_is_shown_with_its_server(app: App, client: Client,
         handle = await work.enqueue()
         await stands(handle, State.RUNNING)
         await goes_by(app, clock, 12)
-        [record] = await client.store.servers()
-        assert record.details == {"stuck": handle.id}
+        [record] = await working(client.store)
+        assert record.details["stuck"] == handle.id
         assert server.health().ready
         go.set()
         # a thread ends in its own time
         async with asyncio.timeout(10):
-            while record.details:
+            while "stuck" in record.details:
                 await goes_by(app, clock, 11)
-                [record] = await client.store.servers()
+                [record] = await working(client.store)
 
 
 async def test_a_timeout_is_the_jobs_own_or_the_servers_or_none(app: App, clock: FakeClock) -> None:
@@ -177,10 +177,10 @@ async def test_a_coroutine_whose_job_is_cancelled_is_told_and_may_end_by_itself(
         await ctx.cancelled.wait()
         raise LookupError("on the way out")
 
-    async with serving(app):
+    async with serving(app) as server:
         one, other = await returns.enqueue(), await raises.enqueue()
+        await busy(server, 2)
         for handle in (one, other):
-            await stands(handle, State.RUNNING)
             assert await handle.cancel() is CancelOutcome.REQUESTED
         assert (await ended(one)).state is State.SUCCEEDED
         job = await ended(other)
@@ -198,9 +198,9 @@ async def test_a_coroutine_that_does_not_listen_is_cancelled_after_five_seconds(
         finally:
             left.append(clock.monotonic())
 
-    async with serving(app):
+    async with serving(app) as server:
         handle = await deaf.enqueue()
-        await stands(handle, State.RUNNING)
+        await busy(server)
         await handle.cancel()
         await goes_by(app, clock, 4.5, step=0.5)
         assert left == []
@@ -220,9 +220,9 @@ async def test_a_thread_whose_job_is_cancelled_is_told_and_no_more(app: App, clo
         go.wait(10)
         raise LookupError("on the way out")
 
-    async with serving(app):
+    async with serving(app) as server:
         handle = await work.enqueue()
-        await stands(handle, State.RUNNING)
+        await busy(server)
         await handle.cancel()
         await until(lambda: reasons == ["cancel"])
         await goes_by(app, clock, 15)

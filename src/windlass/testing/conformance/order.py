@@ -7,7 +7,17 @@ from windlass.core.job import PRIORITY_HIGH, PRIORITY_LOW, PRIORITY_NORMAL, NewJ
 from windlass.core.store import ClaimRequest, Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
-from windlass.testing.conformance.given import AT_ONCE, MINUTE, SECOND, a_job, claimed, released, wanting
+from windlass.testing.conformance.given import (
+    AT_ONCE,
+    MINUTE,
+    SECOND,
+    a_job,
+    claimed,
+    enqueue_each,
+    released,
+    wanting,
+)
+from windlass.testing.conformance.reach import at_once
 
 
 async def _payloads(client: Client, count: int) -> list[bytes]:
@@ -153,58 +163,77 @@ def _merged(*queues: str, limit: int = 10, kinds: list[str] | None = None) -> Cl
 async def test_by_priority_the_most_urgent_of_all_queues_come_first(store: Store, clock: FakeClock) -> None:
     first, second = a_job("b"), a_job("a")
     low, high = a_job("a")._replace(priority=PRIORITY_LOW), a_job("b")._replace(priority=PRIORITY_HIGH)
-    await store.enqueue([first, low])
+    await enqueue_each(store, first, low)
     clock.advance(SECOND)
-    await store.enqueue([second, high])
+    await enqueue_each(store, second, high)
 
-    claims = await store.claim(_merged("a", "b"))
+    async with at_once(store):
+        claims = await store.claim(_merged("a", "b"))
 
-    assert [claim.job.id for claim in claims] == [high.id, first.id, second.id, low.id]
+        assert [claim.job.id for claim in claims] == [high.id, first.id, second.id, low.id]
 
 
 async def test_by_priority_jobs_of_one_moment_go_by_their_enqueue(store: Store) -> None:
     jobs = [a_job(queue) for queue in ("c", "a", "b", "a", "c")]
-    await store.enqueue(jobs)
 
-    claims = [await store.claim(_merged("a", "b", "c", limit=2)) for _ in range(3)]
+    async with at_once(store):
+        await store.enqueue(jobs)
 
-    assert [claim.job.id for page in claims for claim in page] == [job.id for job in jobs]
+        claims = [await store.claim(_merged("a", "b", "c", limit=2)) for _ in range(3)]
+
+        assert [claim.job.id for page in claims for claim in page] == [job.id for job in jobs]
 
 
 async def test_by_priority_paused_queues_give_nothing_and_other_queues_are_left_alone(store: Store) -> None:
-    await store.enqueue([a_job("paused")._replace(priority=1), a_job("other")._replace(priority=1), a_job("a")])
+    await enqueue_each(store, *(a_job(queue)._replace(priority=1) for queue in ("paused", "other")), a_job("a"))
     await store.set_paused("paused", paused=True)
 
-    claims = await store.claim(_merged("paused", "a", "unknown", "a"))
+    async with at_once(store):
+        claims = await store.claim(_merged("paused", "a", "unknown", "a"))
 
-    assert [claim.job.queue for claim in claims] == ["a"]
+        assert [claim.job.queue for claim in claims] == ["a"]
 
 
 async def test_by_priority_only_the_kinds_that_were_asked_for_are_given(store: Store) -> None:
     ahead = [a_job(queue, kind=kind)._replace(priority=1) for queue in ("a", "b") for kind in (None, "x")]
     wanted = [a_job(queue, kind=kind) for queue, kind in (("b", "y"), ("a", "z"), ("b", "z"))]
-    await store.enqueue([*ahead, *wanted])
+    await enqueue_each(store, *ahead, *wanted)
 
-    claims = await store.claim(_merged("a", "b", kinds=["y", "z"]))
+    async with at_once(store):
+        claims = await store.claim(_merged("a", "b", kinds=["y", "z"]))
 
-    assert [claim.job.id for claim in claims] == [job.id for job in wanted]
+        assert [claim.job.id for claim in claims] == [job.id for job in wanted]
 
 
 async def test_by_priority_what_has_come_due_is_given(store: Store, clock: FakeClock) -> None:
     late, soon = a_job("a", delay=2 * SECOND), a_job("b", delay=SECOND)
-    await store.enqueue([late, soon])
+    await enqueue_each(store, late, soon)
     clock.advance(2 * SECOND)
 
-    claims = await store.claim(_merged("a", "b"))
+    async with at_once(store):
+        claims = await store.claim(_merged("a", "b"))
 
-    assert [claim.job.id for claim in claims] == [soon.id, late.id]
+        assert [claim.job.id for claim in claims] == [soon.id, late.id]
 
 
 async def test_a_claim_by_priority_that_is_repeated_gives_the_same_claims(store: Store) -> None:
-    await store.enqueue([a_job("a"), a_job("b"), a_job("a")])
+    await enqueue_each(store, a_job("a"), a_job("b"), a_job("a"))
 
-    first = await store.claim(_merged("a", "b", limit=2), request_id="r")
-    again = await store.claim(_merged("a", "b", limit=2), request_id="r")
+    async with at_once(store):
+        first = await store.claim(_merged("a", "b", limit=2), request_id="r")
+        again = await store.claim(_merged("a", "b", limit=2), request_id="r")
 
-    assert [(claim.job.id, claim.token) for claim in again] == [(claim.job.id, claim.token) for claim in first]
-    assert len(await store.claim(_merged("a", "b"))) == 1
+        assert [(claim.job.id, claim.token) for claim in again] == [(claim.job.id, claim.token) for claim in first]
+        assert len(await store.claim(_merged("a", "b"))) == 1
+
+
+async def test_by_priority_one_queue_gives_its_most_urgent_first(store: Store) -> None:
+    jobs = [a_job("a", kind=kind)._replace(priority=priority) for kind, priority in (("x", 2), ("y", 1), ("x", 1))]
+    await store.enqueue(jobs)
+    await enqueue_each(store, a_job("b")._replace(priority=0))
+
+    claims = await store.claim(_merged("a", "a"), request_id="r")
+    again = await store.claim(_merged("a", "a"), request_id="r")
+
+    assert [claim.job.id for claim in claims] == [jobs[1].id, jobs[2].id, jobs[0].id]
+    assert [claim.token for claim in again] == [claim.token for claim in claims]

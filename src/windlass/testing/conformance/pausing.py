@@ -1,7 +1,6 @@
 """A paused queue gives no claim to anybody; everything else goes on."""
 
 from windlass.client.client import Client
-from windlass.core.job import NewJob
 from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.core.topics import PAUSES
@@ -32,7 +31,8 @@ async def test_a_resumed_queue_is_claimed_from(client: Client) -> None:
 
 
 async def test_other_queues_go_on(client: Client) -> None:
-    await client.enqueue_many([NewJob("email"), NewJob("sms")])
+    await client.enqueue("email")
+    await client.enqueue("sms")
     await client.pause("email")
 
     claims = await client.claim_many(["email", "sms"], limit=10)

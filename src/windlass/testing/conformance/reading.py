@@ -8,13 +8,14 @@ from windlass.client.client import Client
 from windlass.core.errors import InvalidValue, JobNotFound
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
-from windlass.core.job import NewJob
+from windlass.core.job import Job, NewJob
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
 from windlass.core.store import ClaimRequest, Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
-from windlass.testing.conformance.given import SECOND, UNKNOWN, a_job, claimed, found
+from windlass.testing.conformance.given import SECOND, UNKNOWN, a_job, claimed, enqueue_each, found
+from windlass.testing.conformance.reach import Reach
 
 
 async def test_a_lookup_follows_a_job_through_its_life(open_client: OpenClient) -> None:
@@ -122,9 +123,39 @@ async def _chosen(client: Client, chosen: JobFilter) -> list[bytes]:
     return [job.payload for job in await client.jobs(chosen)]
 
 
-async def test_jobs_are_chosen_by_queue_kind_state_and_tenant(client: Client) -> None:
+async def test_the_jobs_of_all_queues_are_in_the_order_of_their_enqueue(client: Client, reach: Reach) -> None:
+    """Where each queue is for itself, those of one moment are so within their queue alone."""
+    for payload, queue in ((b"1", "b"), (b"2", "b"), (b"3", "a"), (b"4", "b"), (b"5", "c"), (b"6", "a")):
+        await client.enqueue(queue, payload)
+
+    jobs = await client.jobs()
+
+    wanted = [b"1", b"2", b"3", b"4", b"5", b"6"]
+    assert sorted(job.payload for job in jobs) == wanted
+    lines = [jobs] if reach.over_queues else [[job for job in jobs if job.queue == queue] for queue in "abc"]
+    assert all([job.payload for job in line] == sorted(job.payload for job in line) for line in lines)
+    assert [job.id for job in await _page_by_page(client, 2)] == [job.id for job in jobs]
+
+
+async def test_jobs_of_all_queues_are_in_the_order_of_their_time(client: Client, clock: FakeClock) -> None:
+    for payload, queue in ((b"1", "b"), (b"2", "b"), (b"3", "a"), (b"4", "b"), (b"5", "c"), (b"6", "a")):
+        await client.enqueue(queue, payload)
+        clock.advance(SECOND)
+
+    assert await _chosen(client, JobFilter()) == [b"1", b"2", b"3", b"4", b"5", b"6"]
+
+
+async def _page_by_page(client: Client, size: int) -> list[Job]:
+    found: list[Job] = []
+    while page := await client.jobs(after=found[-1] if found else None, limit=size):
+        found += page
+    return found
+
+
+async def test_jobs_are_chosen_by_queue_kind_state_and_tenant(client: Client, clock: FakeClock) -> None:
     await client.enqueue("email", b"1", kind="x", tenant="t")
     await client.enqueue("email", b"2", kind="y", delay=5)
+    clock.advance(SECOND)
     await client.enqueue("sms", b"3", kind="x")
 
     assert await _chosen(client, JobFilter()) == [b"1", b"2", b"3"]
@@ -201,7 +232,7 @@ async def test_a_listing_leaves_history_and_log_to_the_lookup(client: Client) ->
 async def test_the_kinds_that_wait_in_a_queue_are_told_once_each(store: Store) -> None:
     kinds = ["send", None, "archive", "send", "run"]
     await store.enqueue([a_job(kind=kind) for kind in kinds])
-    await store.enqueue([a_job("other", kind="other"), a_job(kind="later", delay=SECOND)])
+    await enqueue_each(store, a_job("other", kind="other"), a_job(kind="later", delay=SECOND))
     await store.claim(ClaimRequest(["default"], 1, SECOND, ["run"]))
 
     assert await store.kinds("default") == ["archive", "send"]

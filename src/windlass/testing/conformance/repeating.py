@@ -14,6 +14,7 @@ from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
 from windlass.testing.conformance.fixtures import OpenClient
 from windlass.testing.conformance.given import SECOND, a_job, claim_one, claimed, settlement, wanting
+from windlass.testing.conformance.reach import Reach
 
 
 async def test_an_enqueue_repeated_with_its_id_is_one_job(client: Client) -> None:
@@ -25,8 +26,8 @@ async def test_an_enqueue_repeated_with_its_id_is_one_job(client: Client) -> Non
     assert (await client.stats("email")).totals.enqueued == 1
 
 
-async def test_an_enqueue_repeated_with_its_request_gives_the_first_answer(store: Store) -> None:
-    jobs = [a_job(unique=Unique("k"), kv={b"k": b"1"}), a_job(unique=Unique("k"))]
+async def test_an_enqueue_repeated_with_its_request_gives_the_first_answer(store: Store, reach: Reach) -> None:
+    jobs = [a_job(unique=Unique("k"), kv=reach.kv({b"k": b"1"})), a_job(unique=Unique("k"))]
 
     first = await store.enqueue(jobs, request_id="r1")
     second = await store.enqueue(jobs, request_id="r1")
@@ -54,11 +55,11 @@ async def test_a_claim_that_found_nothing_may_be_repeated(store: Store) -> None:
     assert await store.claim(wanting(), request_id="r1") == []
 
 
-async def test_settlements_repeated_with_their_request_give_the_first_answer(store: Store) -> None:
+async def test_settlements_repeated_with_their_request_give_the_first_answer(store: Store, reach: Reach) -> None:
     await store.enqueue([a_job(), a_job()])
     one, other = await store.claim(wanting(limit=2))
     batch = [
-        Settlement(one.job.id, one.token, ToRetry(SECOND * 0, Failure("boom")), then=[a_job("next")]),
+        Settlement(one.job.id, one.token, ToRetry(SECOND * 0, Failure("boom")), then=[a_job(reach.queue("next"))]),
         Settlement(other.job.id, other.token, ToSucceeded(), keep=False),
     ]
 
@@ -70,6 +71,7 @@ async def test_settlements_repeated_with_their_request_give_the_first_answer(sto
     assert first == second == [Settled.DONE, Settled.DONE]
     [row] = await store.stats("default")
     assert (row.totals.retried, row.totals.succeeded) == (1, 1)
+    assert sum(row.totals.enqueued for row in await store.stats()) == 3
 
 
 @pytest.mark.parametrize(
@@ -77,14 +79,15 @@ async def test_settlements_repeated_with_their_request_give_the_first_answer(sto
     [ToSucceeded(), ToDead(Failure("no")), ToRetry(SECOND, Failure("no")), ToSnoozed(SECOND), ToReleased()],
     ids=lambda verdict: type(verdict).__name__,
 )
-async def test_a_settlement_repeated_with_its_token_is_a_success(store: Store, verdict: Verdict) -> None:
+async def test_a_settlement_repeated_with_its_token_is_a_success(store: Store, reach: Reach, verdict: Verdict) -> None:
     job = a_job()
     await store.enqueue([job])
     claim = await claim_one(store)
     assert await store.settle([settlement(claim, verdict)]) == [Settled.DONE]
     before = await store.get([job.id]), await store.stats()
 
-    again = await store.settle([Settlement(job.id, claim.token, verdict, then=[a_job("next")], kv={b"k": b"v"})])
+    follow_up, kv = a_job(reach.queue("next")), reach.kv({b"k": b"v"})
+    again = await store.settle([Settlement(job.id, claim.token, verdict, then=[follow_up], kv=kv)])
 
     assert again == [Settled.REPEATED]
     assert (await store.get([job.id]), await store.stats()) == before
@@ -132,13 +135,13 @@ async def test_an_ack_may_be_repeated_by_whoever_holds_the_claim(client: Client)
     assert (await client.stats("email")).totals.succeeded == 1
 
 
-async def test_an_ack_may_be_repeated_after_its_record_is_gone(open_client: OpenClient) -> None:
+async def test_an_ack_may_be_repeated_after_its_record_is_gone(open_client: OpenClient, reach: Reach) -> None:
     client = await open_client(QueueSettings(keep_succeeded=0))
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")
 
-    await client.ack(claim, then=[NewJob("next", b"")])
-    await client.ack(claim, then=[NewJob("next", b"")])
+    for _ in range(2):
+        await client.ack(claim, then=[NewJob(reach.queue("next", "email"), b"")])
 
     assert await client.get(done.id) is None
     stats = await client.stats()

@@ -16,6 +16,7 @@ from windlass.core.topics import SCHEDULES
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import listening, soon
 from windlass.testing.conformance.given import DAY, HOUR, MINUTE, SECOND, UNKNOWN, a_schedule, kept, written
+from windlass.testing.conformance.reach import Reach
 
 MANY: Final = 1_000
 
@@ -90,9 +91,12 @@ async def test_each_write_of_a_schedule_has_a_revision_of_its_own(store: Store) 
     assert len({one.revision, two.revision, again}) == 3
 
 
-async def test_a_schedule_is_replaced_by_whoever_knows_its_revision(store: Store, clock: FakeClock) -> None:
+async def test_a_schedule_is_replaced_by_whoever_knows_its_revision(
+    store: Store, clock: FakeClock, reach: Reach
+) -> None:
     before = await written(store, a_schedule("s", clock.now() + HOUR))
-    other = replace(before, rule="every 60s", queue="other", payload=b"other", next_run_at=clock.now() + MINUTE)
+    other = replace(before, rule="every 60s", payload=b"other", next_run_at=clock.now() + MINUTE)
+    other = replace(other, queue=reach.queue("other"))
 
     revision = await store.write_schedule(other, expected=before.revision)
 

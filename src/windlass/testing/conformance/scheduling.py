@@ -11,7 +11,7 @@ from windlass.core.states import State
 from windlass.core.store import Changed, Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import Woken, asleep
-from windlass.testing.conformance.given import HOUR, MINUTE, SECOND, UNKNOWN, a_job, claimed, found
+from windlass.testing.conformance.given import HOUR, MINUTE, SECOND, UNKNOWN, a_job, claimed, enqueue_each, found
 
 MILLISECOND = timedelta(milliseconds=1)
 
@@ -91,7 +91,7 @@ async def test_a_promoted_job_keeps_its_priority(client: Client, clock: FakeCloc
 
 
 async def test_the_time_until_a_job_comes_due_is_that_of_the_earliest(store: Store, clock: FakeClock) -> None:
-    await store.enqueue([a_job("a", delay=HOUR), a_job("a", delay=MINUTE), a_job("b", delay=SECOND)])
+    await enqueue_each(store, a_job("a", delay=HOUR), a_job("a", delay=MINUTE), a_job("b", delay=SECOND))
 
     assert await store.due_in(["a"]) == MINUTE
     assert await store.due_in(["a", "b"]) == SECOND

@@ -1,17 +1,18 @@
 """What tests of a server begin with, and how they look on."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
-from typing import Any, Final
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from typing import Any, Final, TypeAlias
 
 from windlass.app.app import App
 from windlass.app.handle import Handle
 from windlass.client.results import Completed
 from windlass.core.errors import StoreUnavailable
 from windlass.core.job import Job
+from windlass.core.settings import Settings
 from windlass.core.states import State
-from windlass.core.store import Store
+from windlass.core.store import SERVES, ServerRecord, Store
 from windlass.engine.config import ServerConfig
 from windlass.engine.server import Server
 from windlass.testing.clock import FakeClock
@@ -22,15 +23,44 @@ _LOOKS: Final = 10
 """Turns of the event loop in which whoever was woken has begun what it does."""
 
 
+Beside: TypeAlias = Callable[[ServerConfig, Settings], AbstractAsyncContextManager[WatchedStore]]
+"""What runs the services of a store that is served, for a server of these settings on it; gives what they work on."""
+_beside: list[Beside] = []
+_behind: list[WatchedStore] = []
+
+
+@contextmanager
+def beside(services: Beside) -> Generator[None]:
+    """Have `services` run beside each server of the tests in this block: for a store with `features.served`.
+
+    A server on such a store only works. What the serving process does for it comes and goes with it here, so that
+    nobody rescues in tests of a store alone.
+    """
+    _beside.append(services)
+    try:
+        yield
+    finally:
+        _beside.remove(services)
+
+
 @asynccontextmanager
 async def serving(app: App, **config: Any) -> AsyncGenerator[Server, None]:  # noqa: ANN401 - whatever a server takes
     """Run a server for the time of a block; what runs at its end has no grace."""
-    server = Server(app, ServerConfig(**config))
-    await soon(server.start())
-    try:
+    given = ServerConfig(**config)
+    server = Server(app, given)
+    async with AsyncExitStack() as stack:
+        await soon(server.start())
+        stack.push_async_callback(lambda: soon(server.stop(grace=0)))
+        for services in _beside:
+            behind = await stack.enter_async_context(services(app.server_config(given), app.client.settings))
+            _behind.append(behind)
+            stack.callback(_behind.remove, behind)
         yield server
-    finally:
-        await soon(server.stop(grace=0))
+
+
+async def working(store: Store) -> list[ServerRecord]:
+    """Return the servers, without whoever serves the store."""
+    return [record for record in await store.servers() if SERVES not in record.details]
 
 
 async def ended(handle: Handle[Any]) -> Job:
@@ -58,6 +88,11 @@ async def stands(handle: Handle[Any], state: State, **fields: object) -> Job:
             await asyncio.sleep(0.001)
 
 
+async def busy(server: Server, jobs: int = 1) -> None:
+    """Return when `server` runs so many jobs; that the store says so may be known before the server has its reply."""
+    await until(lambda: server.busy == jobs)
+
+
 async def quiet(app: App) -> None:
     """Return when whoever was woken has done what it does: no call of the store is under way, nor begun after it."""
     store: Any = app.client.store
@@ -66,7 +101,7 @@ async def quiet(app: App) -> None:
             await app.client.kv.put("quiet", b"")
             for _ in range(_LOOKS):
                 await asyncio.sleep(0)
-            while store.calls:  # noqa: ASYNC110 - nobody tells of every end
+            while store.calls or any(behind.calls for behind in _behind):  # noqa: ASYNC110 - nobody tells of every end
                 await asyncio.sleep(0.001)
 
 

@@ -27,6 +27,7 @@ from windlass.testing.conformance.given import (
     settlement,
     wanting,
 )
+from windlass.testing.conformance.reach import Reach, at_once
 
 
 async def test_an_ack_is_written_with_its_result(client: Client, clock: FakeClock) -> None:
@@ -228,48 +229,55 @@ EVERY_END = pytest.mark.parametrize("settle", [_ack, _dead_letter, _snooze, _rel
 
 
 @EVERY_END
-async def test_follow_up_jobs_and_kv_commit_with_the_settlement(client: Client, settle: Settle) -> None:
+async def test_follow_up_jobs_and_kv_commit_with_the_settlement(client: Client, store: Store, settle: Settle) -> None:
     parent = await client.enqueue("email", b"", max_attempts=1)
     await client.kv.put("old", b"1")
     claim = await claimed(client, "email")
 
-    await settle(client, claim, [NewJob("next", b"1"), NewJob("next", b"2", delay=5)], {"new": b"2", "old": None})
+    async with at_once(store):
+        await settle(client, claim, [NewJob("next", b"1"), NewJob("next", b"2", delay=5)], {"new": b"2", "old": None})
 
-    jobs = await client.jobs()
-    assert [(job.queue, job.payload, job.parent_id) for job in jobs[1:]] == [
-        ("next", b"1", parent.id),
-        ("next", b"2", parent.id),
-    ]
-    assert await client.kv.get("new") == b"2"
-    assert await client.kv.get("old") is None
+        jobs = await client.jobs()
+        assert [(job.queue, job.payload, job.parent_id) for job in jobs[1:]] == [
+            ("next", b"1", parent.id),
+            ("next", b"2", parent.id),
+        ]
+        assert await client.kv.get("new") == b"2"
+        assert await client.kv.get("old") is None
 
 
 @EVERY_END
-async def test_nothing_of_a_stale_settlement_is_written(client: Client, store: Store, settle: Settle) -> None:
+async def test_nothing_of_a_stale_settlement_is_written(
+    client: Client, store: Store, reach: Reach, settle: Settle
+) -> None:
     await client.enqueue("email", b"", max_attempts=1)
     claim = await claimed(client, "email")
     await client.rescue(force=True, to="dead")
     before = await store.stats()
 
     with pytest.raises(Exception, match="is lost"):
-        await settle(client, claim, [NewJob("next", b"1")], {"new": b"2"})
+        await settle(client, claim, [NewJob(reach.queue("next", "email"), b"1")], reach.kv({"new": b"2"}))
 
     assert await store.stats() == before
     assert await client.kv.get("new") is None
 
 
 @EVERY_END
-async def test_a_follow_up_that_meets_a_held_key_refuses_the_settlement(client: Client, settle: Settle) -> None:
+async def test_a_follow_up_that_meets_a_held_key_refuses_the_settlement(
+    client: Client, reach: Reach, settle: Settle
+) -> None:
     done = await client.enqueue("email", b"", max_attempts=1)
-    await client.enqueue("next", b"", unique="k")
+    second, third = (reach.queue(name, "email") for name in ("next", "third"))
+    await client.enqueue(second, b"", unique="k")
     claim = await claimed(client, "email")
-    follow_up = NewJob("next", b"", unique=Unique("k", on_conflict="raise"))
+    follow_up = NewJob(second, b"", unique=Unique("k", on_conflict="raise"))
 
     with pytest.raises(UniqueConflict):
-        await settle(client, claim, [NewJob("third", b""), follow_up], {"new": b"2"})
+        await settle(client, claim, [NewJob(third, b""), follow_up], reach.kv({"new": b"2"}))
 
     assert (await found(client, done.id)).state is State.RUNNING
-    assert await client.queues() == ["email", "next"]
+    assert await client.queues() == sorted({"email", second})
+    assert (await client.stats()).totals.enqueued == 2
     assert await client.kv.get("new") is None
     await client.ack(claim)
 
@@ -293,12 +301,12 @@ async def test_a_follow_up_may_take_the_key_that_the_settlement_frees(client: Cl
     assert (await claimed(client, "email")).job.payload == b"2"
 
 
-async def test_a_refused_settlement_leaves_the_others_of_its_batch(store: Store) -> None:
+async def test_a_refused_settlement_leaves_the_others_of_its_batch(store: Store, reach: Reach) -> None:
     await store.enqueue([a_job() for _ in range(3)])
-    await store.enqueue([a_job("next", unique=Unique("k"))])
+    await store.enqueue([a_job(reach.queue("next"), unique=Unique("k"))])
     first, second, third = await store.claim(wanting(limit=3))
-    conflict = a_job("next", unique=Unique("k", on_conflict="raise"))
-    refused = Settlement(second.job.id, second.token, ToSucceeded(), then=[conflict], kv={b"k": b"v"})
+    conflict = a_job(reach.queue("next"), unique=Unique("k", on_conflict="raise"))
+    refused = Settlement(second.job.id, second.token, ToSucceeded(), then=[conflict], kv=reach.kv({b"k": b"v"}))
 
     answers = await store.settle([settlement(first), refused, settlement(third)])
 
@@ -336,12 +344,15 @@ async def test_what_is_wrong_with_a_follow_up_is_said_before_anything_is_written
     assert (await found(client, done.id)).state is State.RUNNING
 
 
-async def test_waiters_on_a_follow_ups_queue_are_woken(client: Client, clock: FakeClock, woken: Woken) -> None:
+async def test_waiters_on_a_follow_ups_queue_are_woken(
+    client: Client, clock: FakeClock, woken: Woken, reach: Reach
+) -> None:
     await client.enqueue("email", b"")
     claim = await claimed(client, "email")
-    waiting = await asleep(clock, client.claim("next", wait=10))
+    following = reach.queue("next", "email")
+    waiting = await asleep(clock, client.claim(following, wait=10))
 
-    await client.ack(claim, then=[NewJob("next", b"")])
+    await client.ack(claim, then=[NewJob(following, b"")])
 
     assert await woken(waiting) is not None
 

@@ -19,7 +19,7 @@ from windlass.engine.server import Server
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenApp, outlast, soon
 from windlass.testing.conformance.given import HOUR
-from windlass.testing.conformance.served import FailingStore, SlowStore, ended, goes_by, quiet, serving, stands, until
+from windlass.testing.conformance.served import FailingStore, SlowStore, busy, ended, goes_by, quiet, serving, until
 
 
 async def test_a_stop_waits_for_the_job_that_runs(app: App, client: Client) -> None:
@@ -32,8 +32,8 @@ async def test_a_stop_waits_for_the_job_that_runs(app: App, client: Client) -> N
         finished.append("work")
 
     async with serving(app) as server:
-        handle = await work.enqueue()
-        await stands(handle, State.RUNNING)
+        await work.enqueue()
+        await busy(server)
         stopping = asyncio.create_task(server.stop())
         await quiet(app)
         assert not stopping.done()
@@ -60,7 +60,7 @@ async def test_a_job_that_ends_within_the_grace_is_settled(app: App, clock: Fake
     server = Server(app, ServerConfig(shutdown_timeout=5))
     await server.start()
     handle = await work.enqueue()
-    await stands(handle, State.RUNNING)
+    await busy(server)
     stopping = asyncio.create_task(server.stop())
     await quiet(app)
     clock.advance(0.5)
@@ -115,7 +115,7 @@ async def test_running_code_is_told_of_a_stop_while_a_claim_is_on_its_way(
 
     async with serving(app) as server:
         first = await work.enqueue()
-        await stands(first, State.RUNNING)
+        await busy(server)
         await quiet(app)
         slow.go.clear()
         second = await work.enqueue()
@@ -176,7 +176,7 @@ async def test_what_does_not_end_within_the_grace_is_cancelled_and_given_back(ap
 
     handle = await work.enqueue()
     async with serving(app, shutdown_timeout=20) as server:
-        await stands(handle, State.RUNNING)
+        await busy(server)
         stopping = asyncio.create_task(server.stop())
         await goes_by(app, clock, 19)
         assert not stopping.done()
@@ -198,7 +198,7 @@ async def test_a_stop_has_the_grace_that_it_is_given(app: App) -> None:
     server = Server(app)
     await server.start()
     handle = await work.enqueue()
-    await stands(handle, State.RUNNING)
+    await busy(server)
 
     await soon(server.stop(grace=0))
 
@@ -219,7 +219,7 @@ async def test_a_coroutine_that_will_not_end_is_not_given_back(
     server = Server(app)
     await server.start()
     handle = await stubborn.enqueue()
-    await stands(handle, State.RUNNING)
+    await busy(server)
 
     await outlast(clock, server.stop(grace=0))
 
@@ -243,7 +243,7 @@ async def test_a_thread_is_not_given_back_while_it_runs(
     server = Server(app)
     await server.start()
     handle = await work.enqueue()
-    await stands(handle, State.RUNNING)
+    await busy(server)
 
     await outlast(clock, server.stop(grace=0))
 
@@ -266,7 +266,7 @@ async def test_a_cancel_by_a_handler_during_a_stop_is_a_release(app: App, caplog
 
     async with serving(app) as server:
         handle = await work.enqueue()
-        await stands(handle, State.RUNNING)
+        await busy(server)
         await soon(server.stop())
 
     job = await handle.job()
@@ -282,7 +282,7 @@ async def test_an_error_during_a_stop_is_one_of_the_attempt(app: App) -> None:
 
     async with serving(app) as server:
         handle = await work.enqueue()
-        await stands(handle, State.RUNNING)
+        await busy(server)
         await soon(server.stop())
 
     assert (await handle.job()).last_error == "LookupError: while stopping"
@@ -303,7 +303,7 @@ async def test_leases_are_renewed_while_a_stop_waits_for_long_jobs(
 
     async with serving(app, shutdown_timeout=HOUR) as server:
         handle = await long.enqueue()
-        await stands(handle, State.RUNNING)
+        await busy(server)
         stopping = asyncio.create_task(server.stop())
         for _ in range(29):
             await goes_by(app, clock, 10, step=5)
@@ -329,7 +329,7 @@ async def test_a_stop_without_the_store_ends_in_time_and_says_what_is_left(
     server = Server(app)
     await server.start()
     handle = await work.enqueue()
-    await stands(handle, State.RUNNING)
+    await busy(server)
     failing.failing = {"settle": 1_000, "leave": 1_000, "beat": 1_000}
 
     stopping = asyncio.create_task(server.stop())
@@ -353,7 +353,7 @@ async def test_two_stops_at_once_are_one(app: App) -> None:
     server = Server(app)
     await server.start()
     handle = await work.enqueue()
-    await stands(handle, State.RUNNING)
+    await busy(server)
     stops = [asyncio.create_task(server.stop()) for _ in range(3)]
     await quiet(app)
     go.set()
@@ -374,7 +374,7 @@ async def test_work_goes_on_elsewhere_after_a_stop(open_app: OpenApp) -> None:
     handle = await one.job(work).enqueue()
     other.job(work)
     async with serving(one) as first:
-        await stands(handle, State.RUNNING)
+        await busy(first)
         async with serving(other) as second:
             await soon(first.stop(grace=0))
             assert await soon(handle.result()) == second.id

@@ -1,16 +1,18 @@
 """Unique keys: one holder, in its scope, for its time, also under races."""
 
 import asyncio
+from contextlib import nullcontext
 from datetime import timedelta
 
 import pytest
 
 from windlass.client.client import Client
 from windlass.core.ids import JobId
+from windlass.core.job import Enqueued
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
 from windlass.core.store import Store
-from windlass.core.unique import Scope, Unique, Until
+from windlass.core.unique import OnConflict, Scope, Unique, Until
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
 from windlass.testing.conformance.given import (
@@ -23,6 +25,7 @@ from windlass.testing.conformance.given import (
     found,
     released,
 )
+from windlass.testing.conformance.reach import Reach, at_once
 
 FINISHED = Unique("k", until="finished")
 BY_TIME = Unique("k", until=HOUR)
@@ -35,6 +38,32 @@ async def test_of_two_jobs_with_one_id_only_the_first_takes_its_key(store: Store
     another = await store.enqueue([a_job(unique=Unique("k"))])
 
     assert [one.created for one in (*both, *another)] == [True, False, True]
+
+
+@pytest.mark.parametrize("on_conflict", ["keep", "replace"])
+async def test_a_job_whose_id_comes_twice_takes_its_key_before_a_later_one(
+    store: Store, on_conflict: OnConflict
+) -> None:
+    key = Unique("k", until="claimed", on_conflict=on_conflict)
+    first, second = a_job(unique=key), a_job(unique=key)
+
+    done = await store.enqueue([first, second, a_job()._replace(id=first.id)])
+
+    assert done == [Enqueued(first.id, created=True), *[Enqueued(first.id, created=False)] * 2]
+    assert await store.get([second.id]) == [None]
+
+
+async def test_a_job_whose_id_came_before_leaves_its_key_to_a_later_one(store: Store) -> None:
+    key = Unique("k", on_conflict="replace", until="claimed")
+    first, second = a_job(), a_job(unique=key)
+
+    done = await store.enqueue([first, a_job(unique=key)._replace(id=first.id), second])
+
+    assert done == [
+        Enqueued(first.id, created=True),
+        Enqueued(first.id, created=False),
+        Enqueued(second.id, created=True),
+    ]
 
 
 async def test_a_second_job_with_a_held_key_is_the_first(client: Client) -> None:
@@ -90,9 +119,9 @@ async def test_a_snooze_or_a_rescue_does_not_take_the_key_again(client: Client) 
     assert (await found(client, done.id)).unique_key is None
 
 
-async def test_two_jobs_without_a_key_are_two_jobs(client: Client) -> None:
+async def test_two_jobs_without_a_key_are_two_jobs(client: Client, reach: Reach) -> None:
     """C91."""
-    key = Unique("k", scope="kind")
+    key = Unique("k", scope=reach.scope("kind"))
     keyed = [await client.enqueue("email", b"", kind="x", unique=key) for _ in range(2)]
     plain = [await client.enqueue("email", b"", kind="x") for _ in range(2)]
 
@@ -108,36 +137,41 @@ async def test_a_key_holds_in_its_queue(client: Client) -> None:
     assert not (await client.enqueue("email", b"", kind="y", unique="k")).created
 
 
-async def test_a_key_may_hold_for_its_kind_over_all_queues(client: Client) -> None:
+async def test_a_key_may_hold_for_its_kind_over_all_queues(client: Client, store: Store) -> None:
     key = Unique("k", scope="kind")
-    await client.enqueue("email", b"", kind="x", unique=key)
+    async with at_once(store):
+        await client.enqueue("email", b"", kind="x", unique=key)
 
-    assert not (await client.enqueue("sms", b"", kind="x", unique=key)).created
-    assert (await client.enqueue("email", b"", kind="y", unique=key)).created
-    assert (await client.enqueue("email", b"", unique=key)).created
+        assert not (await client.enqueue("sms", b"", kind="x", unique=key)).created
+        assert (await client.enqueue("email", b"", kind="y", unique=key)).created
+        assert (await client.enqueue("email", b"", unique=key)).created
 
 
-async def test_a_key_may_hold_for_all(client: Client) -> None:
+async def test_a_key_may_hold_for_all(client: Client, store: Store) -> None:
     key = Unique("k", scope="global")
-    await client.enqueue("email", b"", kind="x", unique=key)
+    async with at_once(store):
+        await client.enqueue("email", b"", kind="x", unique=key)
 
-    assert not (await client.enqueue("sms", b"", kind="y", unique=key)).created
+        assert not (await client.enqueue("sms", b"", kind="y", unique=key)).created
 
 
-async def test_the_scopes_do_not_meet(client: Client) -> None:
+async def test_the_scopes_do_not_meet(client: Client, store: Store) -> None:
     assert (await client.enqueue("k", b"", kind="k", unique=Unique("k", scope="queue"))).created
-    assert (await client.enqueue("k", b"", kind="k", unique=Unique("k", scope="kind"))).created
-    assert (await client.enqueue("k", b"", kind="k", unique=Unique("k", scope="global"))).created
+    async with at_once(store):
+        assert (await client.enqueue("k", b"", kind="k", unique=Unique("k", scope="kind"))).created
+    async with at_once(store):
+        assert (await client.enqueue("k", b"", kind="k", unique=Unique("k", scope="global"))).created
 
 
 @pytest.mark.parametrize("scope", ["queue", "kind", "global"])
-async def test_the_tenant_is_part_of_every_scope(client: Client, scope: Scope) -> None:
+async def test_the_tenant_is_part_of_every_scope(client: Client, store: Store, scope: Scope) -> None:
     key = Unique("k", scope=scope)
-    await client.enqueue("email", b"", kind="x", tenant="t1", unique=key)
+    async with nullcontext() if scope == "queue" else at_once(store):
+        await client.enqueue("email", b"", kind="x", tenant="t1", unique=key)
 
-    assert (await client.enqueue("email", b"", kind="x", tenant="t2", unique=key)).created
-    assert (await client.enqueue("email", b"", kind="x", unique=key)).created
-    assert not (await client.enqueue("email", b"", kind="x", tenant="t1", unique=key)).created
+        assert (await client.enqueue("email", b"", kind="x", tenant="t2", unique=key)).created
+        assert (await client.enqueue("email", b"", kind="x", unique=key)).created
+        assert not (await client.enqueue("email", b"", kind="x", tenant="t1", unique=key)).created
 
 
 async def test_names_cannot_reach_into_another_key(client: Client) -> None:

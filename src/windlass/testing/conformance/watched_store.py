@@ -3,12 +3,19 @@
 import inspect
 from collections.abc import Awaitable
 from typing import Any, Final, TypeVar
+from weakref import WeakSet
 
 from windlass.core.store import Store
 
 T = TypeVar("T")
 
+_watched: Final[WeakSet["WatchedStore"]] = WeakSet()
 _UNWATCHED: Final = frozenset({"features", "join", "listen", "sibling", "transaction"})
+
+
+def calls_under_way() -> int:
+    """Count the calls that have not ended, of all stores that are watched."""
+    return sum(store.calls for store in _watched)
 
 
 class WatchedStore:
@@ -18,6 +25,7 @@ class WatchedStore:
         """Stand in front of `store`."""
         self._store = store
         self.calls = 0
+        _watched.add(self)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the store has
         """Give what the store has."""

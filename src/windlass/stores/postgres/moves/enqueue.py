@@ -136,8 +136,10 @@ def _wait_in_order(changes: Changes, jobs: Sequence[PreparedJob]) -> Work[None]:
     """
     times = Counter(job.id for job in jobs)
     known = yield from _known([job.id for job in jobs if job.unique is not None])
-    # of two with one id at most one is inserted: which one that is shows later
-    held = yield from holds.take(changes, [job for job in jobs if job.id not in known and times[job.id] == 1])
+    # of two with one id at most one is inserted: which one that is shows later, and who then comes first to its key
+    later = {job.unique.name for job in jobs if job.unique is not None and times[job.id] > 1}
+    sure = [job for job in jobs if job.unique is not None and job.unique.name not in later and job.id not in known]
+    held = yield from holds.take(changes, sure)
     yield Statement("standing", [sorted({holder.job_id for holder in held.values()})])
 
 

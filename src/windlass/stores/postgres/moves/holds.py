@@ -37,26 +37,13 @@ def holders(changes: Changes, names: Sequence[str]) -> Work[dict[str, Holder]]:
 
 
 def take(changes: Changes, jobs: Sequence[PreparedJob]) -> Work[dict[str, Holder]]:
-    """Give the keys of `jobs` to them where they are free, the first of each; return who holds each of them then.
-
-    Waits for a foreign transaction that is about to take the same key.
-    """
+    """Give the keys of `jobs` to them where they are free, the first of each; return who holds each of them then."""
     wanted: dict[str, tuple[PreparedJob, Hold]] = {}
     for job in jobs:
         if job.unique is not None:
             wanted.setdefault(job.unique.name, (job, job.unique))
-    held = yield from holders(changes, list(wanted))
-    free = [(job.id, hold) for name, (job, hold) in wanted.items() if name not in held]
-    held |= yield from _take(changes, free)
-    return held
-
-
-def _take(changes: Changes, wanted: Sequence[tuple[JobId, Hold]]) -> Work[dict[str, Holder]]:
-    return (
-        yield from _take_names(
-            changes, {hold.name: _Wish(job_id, hold.hold_for, hold.digest) for job_id, hold in wanted}
-        )
-    )
+    wishes = {name: _Wish(job.id, hold.hold_for, hold.digest) for name, (job, hold) in wanted.items()}
+    return (yield from _take_free(changes, wishes))
 
 
 class _Wish(NamedTuple):
@@ -67,24 +54,28 @@ class _Wish(NamedTuple):
     digest: bytes
 
 
-def _take_names(changes: Changes, wishes: dict[str, _Wish]) -> Work[dict[str, Holder]]:
-    """Take keys that seemed free; return who holds each of them then.
+def _take_free(changes: Changes, wishes: dict[str, _Wish]) -> Work[dict[str, Holder]]:
+    """Take the keys that are free; return who holds each of them then, all at one moment.
 
-    A key that turns out to be another's is only read, never locked: this transaction may stay open for long, and the
-    holder's claim and end must be able to free the key meanwhile.
+    Waits for a foreign transaction that is about to take the same key. A key that is another's is only read, never
+    locked: this transaction may stay open for long, and the holder's claim and end must be able to free the key
+    meanwhile. So it is read last, when there is nothing to wait for any more.
     """
-    held: dict[str, Holder] = {}
-    while left := [name for name in wishes if name not in held]:
-        wanted = [wishes[name] for name in left]
-        columns = [left, *map(list, zip(*wanted, strict=True))]
+    mine: dict[str, Holder] = {}
+    refused: set[str] = set()
+    while left := [name for name in wishes if name not in mine]:
+        others = yield from holders(changes, left)
+        free = [name for name in left if name not in others]
+        if not free:
+            return mine | others
+        if over := [name for name in free if name in refused]:
+            # time has freed them, or somebody did just now: with the rows out of the way they can be taken
+            yield Statement("drop_holds", [changes.now, over])
+        columns = [free, *map(list, zip(*(wishes[name] for name in free), strict=True))]
         rows = yield Statement("take_holds", [changes.now, *columns])
-        held |= {row[0]: Holder(JobId(row[1]), row[2], bytes(row[3])) for row in rows}
-        if refused := [name for name in left if name not in held]:
-            held |= yield from holders(changes, refused)
-            # over, or freed just now: with the first out of the way they can be taken
-            if over := [name for name in refused if name not in held]:
-                yield Statement("drop_holds", [changes.now, over])
-    return held
+        mine |= {row[0]: Holder(JobId(row[1]), row[2], bytes(row[3])) for row in rows}
+        refused = {name for name in free if name not in mine}
+    return mine
 
 
 def check_conflict(hold: Hold, found: Holder) -> None:
@@ -146,12 +137,9 @@ def _take_back(changes: Changes, jobs: Sequence[Standing]) -> Work[dict[str, Job
     """Take keys for jobs that are here already; return who holds each of them then."""
     if not jobs:
         return {}
-    held = yield from holders(changes, [job.hold for job in jobs if job.hold is not None])
-    free_ones = {job.hold: job for job in reversed(jobs) if job.hold is not None and job.hold not in held}
-    taken: dict[str, Holder] = {}
-    if free_ones:
-        payloads = yield Statement("payloads", [[job.seq for job in free_ones.values()]])
-        digests = {row[0]: digest(bytes(row[1])) for row in payloads}
-        wishes = {name: _Wish(job.id, None, digests[job.seq]) for name, job in free_ones.items()}
-        taken = yield from _take_names(changes, wishes)
-    return {name: holder.job_id for name, holder in (held | taken).items()}
+    first = {job.hold: job for job in reversed(jobs) if job.hold is not None}
+    payloads = yield Statement("payloads", [[job.seq for job in first.values()]])
+    digests = {row[0]: digest(bytes(row[1])) for row in payloads}
+    wishes = {name: _Wish(job.id, None, digests[job.seq]) for name, job in first.items()}
+    held = yield from _take_free(changes, wishes)
+    return {name: holder.job_id for name, holder in held.items()}

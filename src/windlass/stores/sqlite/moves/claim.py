@@ -39,7 +39,9 @@ def _claim(tx: Transaction, call: ClaimCall) -> list[Claim]:
     if (reply := receipt(tx, call.request_id)) is not None:
         return _same_claims(tx, reply)
     claims = _claim_merged(tx, call.request) if call.request.by_priority else _claim_in_order(tx, call.request)
-    write_receipt(tx, call.request_id, [(claim.job.id, claim.token) for claim in claims])
+    # an empty one leaves none: it would be a change, wake whoever waits, and let them claim in vain again
+    if claims:
+        write_receipt(tx, call.request_id, [(claim.job.id, claim.token) for claim in claims])
     return claims
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from windlass.cli.secrets_hidden import hidden
+from windlass.config.hidden import hidden
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,9 @@ class Certificate(NamedTuple):
 def make_root(folder: Path, name: str) -> Certificate:
     """Make an authority that signs certificates, as files of `folder`."""
     made = _named(folder, name)
-    _openssl("req", "-x509", "-days", "2", *_new_key(made, name), "-out", made.file)
+    # from 3.13 on Python trusts no authority that does not say what its key is for
+    usage = "keyUsage=critical,keyCertSign,cRLSign"
+    _openssl("req", "-x509", "-days", "2", "-addext", usage, *_new_key(made, name), "-out", made.file)
     return made
 
 
@@ -27,7 +29,7 @@ def make_certificate(folder: Path, name: str, root: Certificate, *, days: int = 
     """Make the certificate of the host, or of the user, `name`, signed by `root`; with negative days it is over."""
     made = _named(folder, name)
     request, extensions = folder / f"{name}.csr", folder / f"{name}.ext"
-    extensions.write_text(f"subjectAltName = DNS:{name}\n")
+    extensions.write_text(f"subjectAltName = DNS:{name}\nauthorityKeyIdentifier = keyid,issuer\n")
     _openssl("req", *_new_key(made, name), "-out", request)
     signed_by: list[str | Path] = ["-CA", root.file, "-CAkey", root.key, "-CAcreateserial", "-extfile", extensions]
     _openssl("x509", "-req", "-in", request, "-days", str(days), *signed_by, "-out", made.file)

@@ -1,0 +1,300 @@
+"""Jobs, as the API writes and reads them."""
+
+from collections.abc import Mapping
+from typing import Final, Literal, get_args
+
+from msgspec import UNSET, MsgspecError, Raw, UnsetType, ValidationError
+from msgspec.json import Decoder
+
+from windlass.api.shape import Asked, Id, KvPair, Moment, Name, Seconds, Told, kv_of, pairs, seconds
+from windlass.core import job as core
+from windlass.core.ids import JobId
+from windlass.core.states import State
+from windlass.core.unique import Hold, OnConflict, Scope, Unique
+
+JSON = "json"
+RAW = "raw"
+_anything = Decoder().decode
+_SCOPES: Final[Mapping[str, Scope]] = {scope: scope for scope in get_args(Scope)}
+
+
+class UniqueKey(Asked, kw_only=True):
+    """A key that at most one live job holds; `until` is a moment of the job's life, or a number of seconds."""
+
+    key: Name
+    scope: Scope = "queue"
+    until: Literal["claimed", "finished"] | Seconds = "claimed"
+    on_conflict: OnConflict = "keep"
+    match_payload: bool = False
+
+
+class NewJob(Asked, kw_only=True):
+    """A job to be enqueued. The payload is plain JSON in `payload`, or bytes in `payload_base64`.
+
+    What is left out is taken from the settings of the serving side.
+    """
+
+    queue: Name
+    payload: Raw | UnsetType = UNSET
+    payload_base64: bytes | None = None
+    codec: Name | None = None
+    """What wrote the bytes of `payload_base64`: `raw` unless it is said."""
+    id: Id | None = None
+    kind: Name | None = None
+    priority: int | None = None
+    run_at: Moment | None = None
+    delay: Seconds | None = None
+    max_attempts: int | None = None
+    unique: Name | UniqueKey | None = None
+    headers: dict[str, str] | None = None
+    tenant: Name | None = None
+    kv: list[KvPair] | None = None
+    parent_id: Id | UnsetType | None = UNSET
+    """The job that this one comes of: left out, of those that come with the end of a job it is that one."""
+    schedule_id: Name | None = None
+    limit_key: Name | None = None
+
+    def carried(self) -> tuple[bytes, str]:
+        """Return the payload and the name of its codec."""
+        if not isinstance(self.payload, UnsetType):
+            if self.payload_base64 is not None or self.codec is not None:
+                raise ValidationError("`payload` is JSON and stands alone: leave out `payload_base64` and `codec`")
+            return bytes(self.payload), JSON
+        return self.payload_base64 or b"", self.codec or RAW
+
+    def wanted_key(self) -> Unique | str | None:
+        """Return the unique key that it is to hold."""
+        match self.unique:
+            case UniqueKey(key=key, scope=scope, until=until, on_conflict=on_conflict, match_payload=match):
+                return Unique(key, scope, until, on_conflict, match)
+            case key:
+                return key
+
+    def writes(self) -> dict[bytes, bytes | None] | None:
+        """Return the kv writes that go with it."""
+        return None if self.kv is None else kv_of(self.kv)
+
+
+def asked(job: core.PreparedJob) -> NewJob:
+    """Return a job that was prepared by a client, as it is sent."""
+    return NewJob(
+        queue=job.queue,
+        payload_base64=job.payload,
+        codec=job.codec,
+        id=job.id,
+        kind=job.kind,
+        priority=job.priority,
+        run_at=job.run_at,
+        delay=seconds(job.delay),
+        max_attempts=job.max_attempts,
+        unique=None if job.unique is None else _key(job.unique),
+        headers=dict(job.headers) or None,
+        tenant=job.tenant,
+        kv=pairs(job.kv) or None,
+        parent_id=UNSET if job.parent_id is None else job.parent_id,
+        schedule_id=job.schedule_id,
+        limit_key=job.limit_key,
+    )
+
+
+def _key(hold: Hold) -> UniqueKey:
+    # the holder's name begins with it: `core.unique.hold`
+    scope = _SCOPES[hold.name.partition("|")[0]]
+    until = hold.until if hold.until != "time" else (seconds(hold.hold_for) or 0.0)
+    return UniqueKey(
+        key=hold.key, scope=scope, until=until, on_conflict=hold.on_conflict, match_payload=hold.match_payload
+    )
+
+
+class Enqueued(Told, kw_only=True):
+    """What became of one job; `created` is false when one with this id or unique key was there already."""
+
+    id: str
+    created: bool
+
+
+class Progress(Told, kw_only=True):
+    """How far a running job says it is."""
+
+    done: float
+    total: float | None = None
+    note: str | None = None
+
+
+class LogLine(Told, kw_only=True):
+    """One line that a job wrote while it ran."""
+
+    at: Moment
+    level: str
+    text: str
+    delivery: int
+
+
+class Failure(Told, kw_only=True):
+    """Why an attempt failed."""
+
+    message: str
+    type: str | None = None
+    traceback: str | None = None
+
+
+class Delivery(Told, kw_only=True):
+    """One claim in a job's life and how it ended; without `outcome` it runs."""
+
+    delivery: int
+    attempt: int
+    started_at: Moment
+    ended_at: Moment | None = None
+    worker: str | None = None
+    outcome: str | None = None
+    failure: Failure | None = None
+
+
+class Job(Told, kw_only=True):
+    """A job, as it was when it was read; `history` and `log` are told of single jobs alone.
+
+    The payload is in `payload` where it is JSON, unless bytes were asked for, else in `payload_base64`; the result
+    likewise.
+    """
+
+    seq: int
+    id: str
+    queue: str
+    state: State
+    priority: int
+    attempt: int
+    max_attempts: int
+    delivery: int
+    created_at: Moment
+    run_at: Moment
+    codec: str
+    payload: Raw | UnsetType = UNSET
+    payload_base64: bytes | None = None
+    kind: str | None = None
+    headers: dict[str, str] = {}
+    tenant: str | None = None
+    claimed_at: Moment | None = None
+    lease_expires_at: Moment | None = None
+    finished_at: Moment | None = None
+    worker: str | None = None
+    last_error: str | None = None
+    result: Raw | UnsetType = UNSET
+    result_base64: bytes | None = None
+    result_codec: str | None = None
+    progress: Progress | None = None
+    cancel_requested: bool = False
+    unique_key: str | None = None
+    parent_id: str | None = None
+    schedule_id: str | None = None
+    limit_key: str | None = None
+    history: list[Delivery] = []
+    log: list[LogLine] = []
+
+
+def told(job: core.Job, *, as_bytes: bool = False) -> Job:
+    """Return a job as it is told: with `as_bytes` its payload and result are in base64 whatever they are."""
+    payload, payload_bytes = _shown(job.payload, job.codec, as_bytes=as_bytes)
+    result, result_bytes = _shown(job.result, job.result_codec, as_bytes=as_bytes)
+    return Job(
+        seq=job.seq,
+        id=job.id,
+        queue=job.queue,
+        state=job.state,
+        priority=job.priority,
+        attempt=job.attempt,
+        max_attempts=job.max_attempts,
+        delivery=job.delivery,
+        created_at=job.created_at,
+        run_at=job.run_at,
+        codec=job.codec,
+        payload=payload,
+        payload_base64=payload_bytes,
+        kind=job.kind,
+        headers=dict(job.headers),
+        tenant=job.tenant,
+        claimed_at=job.claimed_at,
+        lease_expires_at=job.lease_expires_at,
+        finished_at=job.finished_at,
+        worker=job.worker,
+        last_error=job.last_error,
+        result=result,
+        result_base64=result_bytes,
+        result_codec=job.result_codec,
+        progress=None if job.progress is None else _progress(job.progress),
+        cancel_requested=job.cancel_requested,
+        unique_key=job.unique_key,
+        parent_id=job.parent_id,
+        schedule_id=job.schedule_id,
+        limit_key=job.limit_key,
+        history=[_delivery(each) for each in job.history],
+        log=[LogLine(at=line.at, level=line.level, text=line.text, delivery=line.delivery) for line in job.log],
+    )
+
+
+def job_of(told: Job) -> core.Job:
+    """Return the job that was told, its payload and result in bytes."""
+    progress = told.progress
+    return core.Job(
+        told.seq, JobId(told.id), told.queue, told.kind, told.payload_base64 or b"", told.codec,
+        told.headers or core.NO_HEADERS, told.tenant, told.priority, told.state, told.attempt, told.max_attempts,
+        told.delivery, told.created_at, told.run_at, told.claimed_at, told.lease_expires_at, told.finished_at,
+        told.worker, told.last_error, told.result_base64, told.result_codec,
+        None if progress is None else core.Progress(progress.done, progress.total, progress.note),
+        told.cancel_requested, told.unique_key, _id(told.parent_id), told.schedule_id, told.limit_key,
+        tuple([_delivery_of(each) for each in told.history]),
+        tuple([core.LogLine(line.at, line.level, line.text, line.delivery) for line in told.log]),
+    )  # fmt: skip
+
+
+def _shown(value: bytes | None, codec: str | None, *, as_bytes: bool) -> tuple[Raw | UnsetType, bytes | None]:
+    if value is None:
+        return UNSET, None
+    if codec == JSON and not as_bytes and is_json(value):
+        return Raw(value), None
+    return UNSET, value
+
+
+def is_json(value: bytes) -> bool:
+    """Whether these bytes can stand in JSON as they are."""
+    try:
+        _anything(value)
+    except (ValueError, RecursionError, MsgspecError):
+        return False
+    return True
+
+
+def _progress(progress: core.Progress) -> Progress:
+    return Progress(done=progress.done, total=progress.total, note=progress.note)
+
+
+def _delivery(ended: core.Delivery) -> Delivery:
+    return Delivery(
+        delivery=ended.delivery,
+        attempt=ended.attempt,
+        started_at=ended.started_at,
+        ended_at=ended.ended_at,
+        worker=ended.worker,
+        outcome=ended.outcome,
+        failure=None if ended.failure is None else failure_told(ended.failure),
+    )
+
+
+def _delivery_of(told: Delivery) -> core.Delivery:
+    failure = None if told.failure is None else failure_of(told.failure)
+    return core.Delivery(
+        told.delivery, told.attempt, told.started_at, told.ended_at, told.worker, told.outcome, failure
+    )
+
+
+def failure_told(failure: core.Failure) -> Failure:
+    """Return why an attempt failed, as it is told."""
+    return Failure(message=failure.message, type=failure.type, traceback=failure.traceback)
+
+
+def failure_of(told: Failure) -> core.Failure:
+    """Return why an attempt failed."""
+    return core.Failure(told.message, told.type, told.traceback)
+
+
+def _id(text: str | None) -> JobId | None:
+    return None if text is None else JobId(text)

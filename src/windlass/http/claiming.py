@@ -1,0 +1,119 @@
+"""Claims for callers over HTTP: those that wait, those that are repeated, and those whose caller hangs up."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Final
+
+from windlass.api.claims import ClaimRequest
+from windlass.client.claims import SAFETY_LOOK, SOONEST, requests_for
+from windlass.core import store as seam
+from windlass.core.errors import InvalidValue, WindlassError
+from windlass.core.job import Claim
+from windlass.core.names import check_name
+from windlass.core.settings import Settings
+from windlass.core.store import Settlement, Store
+from windlass.core.topics import queue_topic
+from windlass.core.verdict import ToReleased
+from windlass.http.call import Call
+from windlass.http.shared import POLL_INTERVAL, Stopping
+
+logger = logging.getLogger("windlass.http")
+
+LOOKS_AGAIN: Final = 20
+"""Of a repeat that was first sent to another process: how many looks of that one are gone through at once."""
+
+
+def wanted(asked: ClaimRequest, settings: Settings) -> list[seam.ClaimRequest]:
+    """Return what the store is asked for: one request for each run of queues with the same lease."""
+    names = [check_name(queue, "queue") for queue in asked.queues]
+    given = None if asked.lease is None else timedelta(seconds=asked.lease)
+    leases = [(name, settings.of(name).lease if given is None else given) for name in names]
+    kinds = None if asked.kinds is None else frozenset(asked.kinds)
+    for kind in kinds or ():
+        if kind is not None:
+            check_name(kind, "kind")
+    if asked.worker is not None and not asked.worker.isprintable():
+        message = "worker has a character that cannot be shown: give it a name that people can read"
+        raise InvalidValue(message)
+    if asked.by_priority:
+        # the most urgent of all is one step, with one lease: the longest, so that none is too short
+        longest = max(lease for _, lease in leases)
+        return [seam.ClaimRequest(names, asked.limit, longest, kinds, asked.worker, by_priority=True)]
+    made = requests_for(leases, limit=asked.limit, kinds=None, worker=asked.worker)
+    return [each._replace(kinds=kinds) for each in made]
+
+
+class WaitingClaim:
+    """One call that claims, and waits for a job if there is none.
+
+    A store may keep the answer to each request that has a name, also an empty one: so each look has a name of its own,
+    made from that of the call. A repeat goes through the same names, and finds the look that was given jobs.
+    """
+
+    def __init__(self, call: Call[ClaimRequest]) -> None:
+        self._call = call
+        self._store: Store = call.store
+        self._requests = wanted(call.asked, call.client.settings)
+        self._look = 0
+
+    async def now(self) -> list[Claim]:
+        """Return what is ready now."""
+        look, self._look = self._look, self._look + 1
+        if len(self._requests) == 1:
+            return await self._store.claim(self._requests[0], request_id=self._name(look, 0))
+        claims: list[Claim] = []
+        for run, request in enumerate(self._requests):
+            if (left := request.limit - len(claims)) > 0:
+                claims += await self._store.claim(request._replace(limit=left), request_id=self._name(look, run))
+        return claims
+
+    async def in_time(self) -> list[Claim]:
+        """Return what is ready, or as soon as something is; nothing when the time is over or the process stops."""
+        shared, clock = self._call.shared, self._call.client.clock
+        deadline = clock.monotonic() + self._call.asked.wait
+        queues = self._call.asked.queues
+        quick = LOOKS_AGAIN if self._call.first_elsewhere else 0
+        # listening comes before looking: what is enqueued in between rings
+        with shared.listeners.bell([queue_topic(queue) for queue in queues]) as bell, suppress(Stopping):
+            while True:
+                bell.clear()
+                claims = await self._safely()
+                left = deadline - clock.monotonic()
+                if claims or left <= 0 or shared.stopping:
+                    return claims
+                if self._look > quick:
+                    await bell.wait(min(left, self._longest, await self._due_in(queues)))
+        return []
+
+    async def _safely(self) -> list[Claim]:
+        """Look, and give back what comes after the caller has hung up."""
+        under_way = asyncio.ensure_future(self.now())
+        try:
+            return await asyncio.shield(under_way)
+        except asyncio.CancelledError:
+            self._call.shared.finish(asyncio.ensure_future(_give_back(self._store, under_way)))
+            raise
+
+    def _name(self, look: int, run: int) -> str | None:
+        name = self._call.request_id
+        return name if name is None or not (look or run) else f"{name}~{look}.{run}"
+
+    @property
+    def _longest(self) -> float:
+        return SAFETY_LOOK if self._store.features.misses_no_news else POLL_INTERVAL
+
+    async def _due_in(self, queues: Sequence[str]) -> float:
+        due_in = await self._store.due_in(queues)
+        return self._longest if due_in is None else max(SOONEST, due_in.total_seconds())
+
+
+async def _give_back(store: Store, under_way: "asyncio.Future[list[Claim]]") -> None:
+    try:
+        claims = await under_way
+        if claims:
+            await store.settle([Settlement(claim.job.id, claim.token, ToReleased()) for claim in claims])
+    except WindlassError:
+        logger.exception("claims whose caller had gone could not be given back: rescue will")

@@ -1,0 +1,159 @@
+"""The guard around everything that is served: what it does not let in reaches no route."""
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from windlass.core.clock import Clock
+from windlass.core.errors import WindlassError
+from windlass.http.auth import Auth, RefuseAll, set_identity
+from windlass.http.body import (
+    AMBIGUOUS,
+    ARRIVES_WITHIN,
+    LARGEST_BODY,
+    TIMED_OUT,
+    Gone,
+    check_announced,
+    given_again,
+    is_long,
+    whole_body,
+)
+from windlass.http.cross_site import SAFE, check_site
+from windlass.http.hosts import Hosts
+from windlass.http.refusal import Refusal, too_many_requests, unauthorized
+from windlass.http.reply import Reply, refused
+from windlass.http.reply_headers import EVERY_REPLY, GuardedReply
+from windlass.http.request_headers import announces_body, deciding_headers
+from windlass.http.throttle import Rates, WrongTokens
+from windlass.system import SystemClock
+
+logger = logging.getLogger("windlass.http")
+
+_REFUSE_ALL: Final = RefuseAll()
+_LOOPBACK: Final = Hosts()
+
+
+@dataclass(frozen=True, slots=True)
+class GuardSettings:
+    """What a guard lets in; without any it is nobody."""
+
+    auth: Auth = _REFUSE_ALL
+    hosts: Hosts = _LOOPBACK
+    probes: Collection[str] = ()
+    """Paths that everybody may GET, by whatever name: load balancers ask them by address, and have no token."""
+    public: Collection[str] = ()
+    """Paths that need no token, such as that of the login."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What every reply has beside what protects a browser, also those that refuse."""
+    largest_body: int = LARGEST_BODY
+    body_within: float = ARRIVES_WITHIN
+
+
+class Guard:
+    """An ASGI app in front of another one.
+
+    In this order a request must be for this host, be sent by no page of another site, come from somebody who is known
+    and does not ask too often, and have a body of JSON, of bounded size and in time. Whatever is refused gets a problem
+    as JSON, and each reply the headers that protect a browser. The app finds who asks by `identity_of(scope)`.
+    """
+
+    def __init__(self, app: ASGIApp, settings: GuardSettings | None = None, *, clock: Clock | None = None) -> None:
+        self._app = app
+        self._settings = settings or GuardSettings()
+        self._clock = clock or SystemClock()
+        own = {name.lower().encode(): value.encode() for name, value in self._settings.headers.items()}
+        self._headers = {**EVERY_REPLY, **own}
+        self.wrong_tokens: Final = WrongTokens(clock=self._clock)
+        self.rates: Final = Rates(clock=self._clock)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, GuardedReply(send, self._headers))
+        else:
+            # nothing here speaks by web sockets; closed before it is opened, it ends with 403
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: GuardedReply) -> None:
+        headers: Mapping[str, str] = {}
+        try:
+            headers = deciding_headers(scope["headers"])
+            receive_rest = await self._let_in(scope, headers, receive)
+        except Gone:
+            return
+        except Refusal as refusal:
+            # what is left of a body, or nobody knows the end of, would stand in front of the next request
+            cut = refusal.status in (AMBIGUOUS, TIMED_OUT) or is_long(headers)
+            last = cut and scope.get("http_version", "1.1") < "2"
+            await _refused(refusal, last=last).send(send)
+            return
+        except Exception:
+            logger.exception("a request was refused, since who it is from could not be told")
+            await refused(_mistake()).send(send)
+            return
+        await self._ask_app(scope, receive_rest, send)
+
+    async def _ask_app(self, scope: Scope, receive: Receive, send: GuardedReply) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except Gone:
+            return
+        except (Refusal, WindlassError) as error:
+            if send.started:
+                raise
+            await refused(error).send(send)
+        except Exception:
+            # the server cuts the connection of a reply that has begun: its reader must not take it for a whole one
+            if send.started:
+                raise
+            logger.exception("a request ended by an error")
+            await refused(_mistake()).send(send)
+
+    async def _let_in(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
+        method, path = scope["method"], scope["path"].removeprefix(scope.get("root_path", ""))
+        if path in self._settings.probes and method in SAFE:
+            return receive
+        self._settings.hosts.check(headers.get("host"))
+        check_site(method, headers)
+        if path not in self._settings.public:
+            self._identify(scope, headers)
+        if not announces_body(headers):
+            return receive
+        return await self._with_body(headers, receive)
+
+    def _identify(self, scope: Scope, headers: Mapping[str, str]) -> None:
+        identity = self._settings.auth.identify(headers)
+        if identity is None:
+            # who sends no token tries none, and a cookie of a session that is over is nobody's fault
+            wait = self.wrong_tokens.failed(_address(scope)) if "authorization" in headers else 0.0
+            raise too_many_requests("too many wrong tokens came from your address", wait) if wait else unauthorized()
+        wait = self.rates.take(identity)
+        if wait:
+            raise too_many_requests(f"{identity.name} asks more often than {identity.rate:g} times a second", wait)
+        set_identity(scope, identity)
+
+    async def _with_body(self, headers: Mapping[str, str], receive: Receive) -> Receive:
+        settings = self._settings
+        check_announced(headers, settings.largest_body)
+        body = await whole_body(receive, settings.largest_body, settings.body_within, self._clock)
+        return given_again(body, receive)
+
+
+def _refused(refusal: Refusal, *, last: bool) -> Reply:
+    reply = refused(refusal)
+    return reply._replace(headers={**reply.headers, "Connection": "close"}) if last else reply
+
+
+def _mistake() -> Refusal:
+    return Refusal(500, "internal", "this process made a mistake: its log tells which")
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else "unknown"

@@ -1,0 +1,249 @@
+"""One OpenAPI document, made from the table of operations."""
+
+from collections.abc import Collection, Mapping
+from functools import cache
+from inspect import cleandoc
+from typing import Any, Final, TypeAlias
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from windlass.api.calls import Health, Nothing, SessionTold
+from windlass.api.operations import NEWS, OPERATIONS, REQUEST, ROOT, SERVING, Operation, Repeat
+from windlass.api.problems import Problem
+from windlass.api.roles import Role
+from windlass.http.auth import identity_of
+from windlass.http.health import LIVE, READY
+from windlass.http.login import SESSION, LoginAsked
+from windlass.http.openapi_examples import EXAMPLES
+from windlass.http.reply import Reply
+
+OPENAPI: Final = f"{ROOT}/openapi.json"
+
+Shape: TypeAlias = dict[str, Any]
+
+STATUSES: Final[Mapping[int, str]] = {
+    400: "The request cannot be read: its body is not JSON, or a header is there twice",
+    401: "No token, or one that is not known",
+    403: "The token does not allow it, or a page of another site has sent it",
+    404: "There is no such thing",
+    408: "The body did not come in time",
+    409: "It was refused as things stand; `outcome_unknown`: a repeat that may have been done before",
+    413: "The body is too large",
+    415: "The body is not sent as application/json",
+    421: "The name in the header Host is none of this process",
+    422: "What was sent does not fit; the message tells where",
+    429: "Too many requests, or too many wrong tokens: `Retry-After` tells when to come back",
+    503: "The store cannot be reached: try again",
+}
+"""What each status of a problem means."""
+ALWAYS: Final = (400, 401, 403, 421, 422, 429, 503)
+WITH_BODY: Final = (408, 413, 415)
+
+_ABOUT: Final = """\
+A durable job queue over HTTP.
+
+All is JSON. Durations are numbers of seconds, times ISO 8601 in UTC, and bytes base64 in fields whose name ends with
+`_base64`. A field that is not known is refused in what is sent, and to be ignored in what is told: later versions tell
+more.
+
+Every call but a look may carry the header `Windlass-Request` with a name of the caller's choice, a UUID for example.
+When the reply is lost, the call is repeated with the same name, and the header `Windlass-Serving` with what the first
+reply of the process told: it is done once, and answered again."""
+
+
+class Document:
+    """Answers with the document, to whoever is known."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Tell what there is."""
+        del receive
+        identity_of(scope)
+        await Reply(200, written()).send(send)
+
+
+@cache
+def written() -> bytes:
+    """Return the document as JSON."""
+    return msgspec.json.encode(document())
+
+
+def document() -> Shape:
+    """Return the document."""
+    shapes = {shape for operation in OPERATIONS for shape in (operation.asks, operation.tells)}
+    shapes |= {Problem, Health, LoginAsked, SessionTold, Nothing}
+    ordered = sorted(shapes, key=lambda shape: shape.__name__)
+    refs, components = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
+    schemas = dict(zip(ordered, refs, strict=True))
+    paths: dict[str, Shape] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, schemas, components)
+    paths.update(_others(schemas))
+    responses = {_PROBLEM.format(status): _problem(status, schemas[Problem]) for status in STATUSES}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Windlass", "version": "1", "summary": "A durable job queue", "description": _ABOUT},
+        "security": [{"token": []}, {"session": []}],
+        "paths": paths,
+        "components": {
+            "schemas": {name: _tidy(shape) for name, shape in sorted(components.items())},
+            "responses": responses,
+            "securitySchemes": _SECURITY,
+        },
+    }
+
+
+_SECURITY: Final[Shape] = {
+    "token": {"type": "http", "scheme": "bearer", "description": "A token that `windlass token new` has made."},
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "windlass",
+        "description": "The session of a browser; by TLS the cookie is called `__Host-windlass`.",
+    },
+}
+
+
+def _operation(operation: Operation[Any, Any], schemas: Mapping[type, Shape], components: Mapping[str, Shape]) -> Shape:
+    roles = [role.value for role in Role if role in operation.roles]
+    made: Shape = {
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "description": f"{_REPEATS[operation.repeat]} Roles: {', '.join(roles)}.",
+        "tags": [operation.path.removeprefix(ROOT).strip("/").partition("/")[0] or "about"],
+        "x-roles": roles,
+    }
+    parameters = [_ID] if "{id}" in operation.path else []
+    if operation.method == "GET":
+        parameters += _query(schemas[operation.asks], components)
+    else:
+        body: Shape = {"schema": schemas[operation.asks]}
+        if operation.name in EXAMPLES:
+            body["examples"] = EXAMPLES[operation.name]
+        made["requestBody"] = {"required": True, "content": {"application/json": body}}
+    if operation.repeat is not Repeat.SAME:
+        parameters += _NAMES
+    if parameters:
+        made["parameters"] = parameters
+    told = {"text/event-stream": _STREAM} if operation is NEWS else _json(schemas[operation.tells])
+    done = {"description": "Done.", "headers": _SERVED, "content": told}
+    made["responses"] = {"200": done, **_problems(operation)}
+    return made
+
+
+_REPEATS: Final[Mapping[Repeat, str]] = {
+    Repeat.SAME: "It may be repeated at will.",
+    Repeat.STORE: "Repeated under the same name it is done once, whatever was restarted in between.",
+    Repeat.REPLY: "Repeated under the same name within ten minutes it is done once; after a restart of the serving "
+    "process a repeat is refused with `outcome_unknown`.",
+}
+_ID: Final[Shape] = {
+    "name": "id",
+    "in": "path",
+    "required": True,
+    "description": "The id of a job.",
+    "schema": {"type": "string", "pattern": "^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$"},
+}
+_NAMES: Final[list[Shape]] = [
+    {
+        "name": REQUEST,
+        "in": "header",
+        "description": "The name of the call, which a repeat of it has too.",
+        "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
+    },
+    {
+        "name": SERVING,
+        "in": "header",
+        "description": "In a repeat: the process that the call was first sent to, as its replies told.",
+        "schema": {"type": "string"},
+    },
+]
+_SERVED: Final[Shape] = {
+    SERVING: {"description": "The serving process, another one after each start.", "schema": {"type": "string"}}
+}
+_STREAM: Final[Shape] = {
+    "schema": {
+        "type": "string",
+        "description": 'Events as in `data: {"topics":["queue:email"]}`; comments tell that the stream lives.',
+    }
+}
+
+
+def _query(ref: Shape, components: Mapping[str, Shape]) -> list[Shape]:
+    """Return the fields of a record as parameters of a query, where nothing is null."""
+    shape = components[str(ref["$ref"]).rpartition("/")[2]]
+    needed: Collection[str] = shape.get("required", ())
+    return [_parameter(name, field, required=name in needed) for name, field in shape["properties"].items()]
+
+
+def _parameter(name: str, field: Shape, *, required: bool) -> Shape:
+    schema = {key: value for key, value in field.items() if not (key == "default" and value is None)}
+    if "anyOf" in schema:
+        [given] = [each for each in schema.pop("anyOf") if each != {"type": "null"}]
+        schema |= given
+    made: Shape = {"name": name, "in": "query", "schema": schema}
+    return {**made, "required": True} if required else made
+
+
+def _problems(operation: Operation[Any, Any]) -> dict[str, Shape]:
+    also = WITH_BODY if operation.method == "POST" else ()
+    lost = (404,) if "{id}" in operation.path else ()
+    return _refusals(*ALWAYS, *also, *lost, *operation.statuses)
+
+
+def _refusals(*statuses: int) -> dict[str, Shape]:
+    return {
+        str(status): {"$ref": f"#/components/responses/{_PROBLEM.format(status)}"} for status in sorted({*statuses})
+    }
+
+
+_PROBLEM: Final = "Problem{}"
+
+
+def _problem(status: int, schema: Shape) -> Shape:
+    return {"description": f"{STATUSES[status]}.", "content": _json(schema)}
+
+
+def _tidy(shape: Shape) -> Shape:
+    """Return a schema whose description is without the margin that it has in the code."""
+    return {**shape, "description": cleandoc(shape["description"])} if "description" in shape else shape
+
+
+def _json(schema: Shape) -> Shape:
+    return {"application/json": {"schema": schema}}
+
+
+def _others(schemas: Mapping[type, Shape]) -> dict[str, Shape]:
+    """Return the paths that are no operations."""
+    health = {"200": {"description": "Yes.", "content": _json(schemas[Health])}}
+    not_ready = {"503": {"description": "No.", "content": _json(schemas[Health])}}
+    cookie = {"Set-Cookie": {"description": "The cookie of the session.", "schema": {"type": "string"}}}
+    login = {"200": {"description": "Logged in.", "headers": cookie, "content": _json(schemas[SessionTold])}}
+    logout = {"200": {"description": "Logged out.", "headers": cookie, "content": _json(schemas[Nothing])}}
+    body = {"required": True, "content": _json(schemas[LoginAsked])}
+    wrong_login = _refusals(400, 401, 403, 404, 408, 413, 415, 421, 422, 429)
+    wrong_logout = _refusals(400, 403, 404, 408, 413, 415, 421)
+    return {
+        LIVE: {"get": _open("live", "Tell whether this process lives", health)},
+        READY: {"get": _open("ready", "Tell whether this process can serve", health | not_ready)},
+        SESSION: {
+            "post": {**_open("login", "Begin the session of a browser", login | wrong_login), "requestBody": body},
+            "delete": _open("logout", "End the session of a browser", logout | wrong_logout),
+        },
+        OPENAPI: {
+            "get": {
+                "operationId": "openapi",
+                "summary": "Return this document",
+                "tags": ["about"],
+                "responses": {
+                    "200": {"description": "The document.", "content": _json({"type": "object"})},
+                    **_refusals(400, 401, 421, 429),
+                },
+            }
+        },
+    }
+
+
+def _open(name: str, summary: str, responses: Mapping[str, Shape]) -> Shape:
+    """Return a way that needs no token."""
+    return {"operationId": name, "summary": summary, "tags": ["about"], "security": [], "responses": dict(responses)}

@@ -1,0 +1,178 @@
+"""Claims: taken, held, reported on and settled."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from windlass.api import calls, claims, operations
+from windlass.api.claims import note_of
+from windlass.core.duration import duration
+from windlass.core.errors import NotAllowed, WindlassError
+from windlass.core.ids import JobId, job_id
+from windlass.core.job import Claim, Token
+from windlass.core.states import State
+from windlass.core.store import Glance, Settled, Settlement, SettleResult, Store
+from windlass.core.topics import ENDS, FLAGS
+from windlass.core.verdict import ToReleased
+from windlass.http.call import Call, Handled
+from windlass.http.claiming import WaitingClaim
+from windlass.http.endings import Endings
+from windlass.http.refusal import Refusal
+from windlass.http.replies import another_call
+from windlass.http.reply import problem_from
+from windlass.http.shared import POLL_INTERVAL, Stopping
+
+SPACING: Final = 0.1
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of payloads that one claim may bring: whoever asks has to hold them all."""
+
+
+async def claim(call: Call[claims.ClaimRequest]) -> claims.Claims:
+    """Take jobs to work on them."""
+    if call.request_id is not None and not call.repeats and call.request_id in call.shared.claimed_in_vain:
+        # its caller has asked again meanwhile, and does not hear this one any more
+        return claims.Claims(claims=[])
+    taken = await _taken(call)
+    if call.request_id is not None and call.repeats and not taken:
+        call.shared.claimed_in_vain.add(call.request_id)
+    taken = await _fitting(call.store, taken)
+    return claims.claims_told(taken, as_bytes=call.asked.payload == "base64")
+
+
+async def _fitting(store: Store, taken: list[Claim]) -> list[Claim]:
+    """Return as many claims as one reply has room for, but one at least; the others are given back."""
+    size = 0
+    for number, each in enumerate(taken):
+        size += len(each.job.payload)
+        if size > MOST_BYTES and number:
+            await store.settle([Settlement(late.job.id, late.token, ToReleased()) for late in taken[number:]])
+            return taken[:number]
+    return taken
+
+
+async def _taken(call: Call[claims.ClaimRequest]) -> list[Claim]:
+    waiting = WaitingClaim(call)
+    if not call.asked.wait or call.shared.stopping:
+        return await waiting.now()
+    if call.request_id is None:
+        return await call.while_here(waiting.in_time())
+    # a repeat joins: what the first is given is not released while the second waits for it
+    return await call.while_here(call.shared.claims_under_way.join(call.request_id, waiting.in_time))
+
+
+async def settle(call: Call[calls.SettleAsked]) -> calls.SettleTold:
+    """Write how claims ended, each as one step of its own; one that is wrong is refused alone."""
+    endings = Endings(call.client, call.shared.retention)
+    needed = endings.needed(call.asked.settlements)
+    found = await call.store.get(needed) if needed else []
+    jobs = {job.id: job for job in found if job is not None}
+    made: list[Settlement | claims.Settled] = []
+    for ending in call.asked.settlements:
+        try:
+            made.append(endings.settlement(ending, jobs.get(job_id(ending.id))))
+        except (WindlassError, Refusal) as error:
+            made.append(claims.Settled(outcome="refused", problem=problem_from(error)))
+    wanted = [each for each in made if isinstance(each, Settlement)]
+    done = await _settle(call, wanted) if wanted else ()
+    if len(done) != len(wanted):
+        raise another_call()
+    results = iter(done)
+    return calls.SettleTold(settled=[_told(next(results)) if isinstance(each, Settlement) else each for each in made])
+
+
+async def _settle(call: Call[Any], settlements: Sequence[Settlement]) -> Sequence[SettleResult]:
+    try:
+        return await call.store.settle(settlements, request_id=call.request_id)
+    except NotAllowed:
+        # some of them are out of reach, and nothing was written: each is asked for alone
+        return [await _settle_one(call, n, settlement) for n, settlement in enumerate(settlements)]
+
+
+async def _settle_one(call: Call[Any], n: int, settlement: Settlement) -> SettleResult:
+    name = call.request_id
+    try:
+        [result] = await call.store.settle((settlement,), request_id=None if name is None else f"{name}~{n}")
+    except NotAllowed as error:
+        return error
+    return result
+
+
+def _told(result: SettleResult) -> claims.Settled:
+    match result:
+        case Settled.DONE:
+            return claims.Settled(outcome="done")
+        case Settled.REPEATED:
+            return claims.Settled(outcome="repeated")
+        case Settled.LOST:
+            return claims.Settled(outcome="lost")
+        case error:
+            return claims.Settled(outcome="refused", problem=problem_from(error))
+
+
+async def renew(call: Call[calls.RenewAsked]) -> calls.RenewTold:
+    """Let claims hold longer."""
+    renewed = await call.store.renew(_held(call.asked.claims), duration(call.asked.lease, "lease"))
+    return calls.RenewTold(
+        renewed=[
+            None
+            if each is None
+            else claims.Renewed(lease_expires_at=each.lease_expires_at, cancel_requested=each.cancel_requested)
+            for each in renewed
+        ]
+    )
+
+
+async def note(call: Call[calls.NoteAsked]) -> calls.NoteTold:
+    """Write progress and log lines of running jobs."""
+    return calls.NoteTold(written=await call.store.note([note_of(each) for each in call.asked.notes]))
+
+
+async def stops(call: Call[calls.StopsAsked]) -> calls.StopsTold:
+    """Tell which of these claims should stop, or as soon as one should."""
+    held = _held(call.asked.claims)
+    if not held or not call.asked.wait or call.shared.stopping:
+        return calls.StopsTold(stops=await _stops(call, held))
+    return calls.StopsTold(stops=await call.while_here(_stops_in_time(call, held)))
+
+
+async def _stops_in_time(call: Call[calls.StopsAsked], held: Sequence[tuple[JobId, Token]]) -> list[claims.Stop]:
+    shared, clock = call.shared, call.client.clock
+    deadline = clock.monotonic() + call.asked.wait
+    # listening comes before looking: what is flagged in between rings
+    with shared.listeners.bell((ENDS, FLAGS)) as bell, suppress(Stopping):
+        while True:
+            bell.clear()
+            found = await _stops(call, held)
+            left = deadline - clock.monotonic()
+            if found or left <= 0 or shared.stopping:
+                return found
+            await bell.wait(min(left, POLL_INTERVAL))
+            # it rings at the end of every job there is; this promises nothing, so it goes by the loop's own time
+            await asyncio.sleep(SPACING)
+    return []
+
+
+async def _stops(call: Call[Any], held: Sequence[tuple[JobId, Token]]) -> list[claims.Stop]:
+    seen = await call.store.glance([each for each, _ in held])
+    found = (_stop(each, seen.get(each), token) for each, token in held)
+    return [stop for stop in found if stop is not None]
+
+
+def _stop(each: JobId, seen: Glance | None, token: Token) -> claims.Stop | None:
+    if seen is None or seen.state is not State.RUNNING or seen.token != token:
+        return claims.Stop(id=each, reason="claim_lost")
+    return claims.Stop(id=each, reason="cancel") if seen.cancel_requested else None
+
+
+def _held(asked: Sequence[claims.Held]) -> list[tuple[JobId, Token]]:
+    return [(job_id(each.id), Token(each.token)) for each in asked]
+
+
+HANDLED: Final[Sequence[Handled[Any, Any]]] = (
+    Handled(operations.CLAIM, claim),
+    Handled(operations.SETTLE, settle),
+    Handled(operations.RENEW, renew),
+    Handled(operations.NOTE, note),
+    Handled(operations.STOPS, stops),
+)

@@ -1,0 +1,207 @@
+"""Jobs: put in line, looked at, waited for and steered."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from windlass.api import calls, operations
+from windlass.api.jobs import Enqueued, Job, NewJob
+from windlass.api.looks import Chosen, Glance, JobIds, Jobs, Listing
+from windlass.api.roles import Role
+from windlass.client.bell import answer
+from windlass.client.operations import DELETE, RETRY, Operation, by_filter
+from windlass.core import job as core
+from windlass.core import store as seam
+from windlass.core.duration import moment
+from windlass.core.errors import InvalidValue, JobNotFound, WindlassError
+from windlass.core.ids import JobId, job_id
+from windlass.core.store import CancelOutcome, Changed
+from windlass.http.audit import write_down, write_down_jobs
+from windlass.http.call import Call, Handled
+from windlass.http.new_jobs import prepared_jobs
+from windlass.http.refusal import Refusal
+from windlass.http.replies import another_call
+from windlass.http.reply import problem_from
+from windlass.http.shared import Stopping
+from windlass.http.shown import shown
+
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of payloads and results that a page of jobs may have: whoever asks has to hold them all."""
+
+
+async def enqueue(call: Call[calls.EnqueueAsked]) -> calls.EnqueueTold:
+    """Put jobs in line, all or none."""
+    return calls.EnqueueTold(jobs=await _enqueued(call, call.asked.jobs, call.request_id))
+
+
+async def enqueue_batches(call: Call[calls.BatchesAsked]) -> calls.BatchesTold:
+    """Put several batches in line, each whole or not at all."""
+    name = call.request_id
+    # all at once and in their order: a store may put into one commit what comes together
+    batches = await asyncio.gather(
+        *(_batch(call, jobs, None if name is None else f"{name}#{n}") for n, jobs in enumerate(call.asked.batches))
+    )
+    return calls.BatchesTold(batches=batches)
+
+
+async def _batch(call: Call[Any], jobs: Sequence[NewJob], request_id: str | None) -> calls.Batch:
+    try:
+        return calls.Batch(jobs=await _enqueued(call, jobs, request_id))
+    except (WindlassError, Refusal) as error:
+        return calls.Batch(problem=problem_from(error))
+
+
+async def _enqueued(call: Call[Any], jobs: Sequence[NewJob], request_id: str | None) -> list[Enqueued]:
+    prepared = prepared_jobs(call.client.preparer, jobs)
+    if not prepared:
+        return []
+    done = await call.store.enqueue(prepared, request_id=request_id)
+    if len(done) != len(prepared):
+        raise another_call()
+    return [Enqueued(id=each.id, created=each.created) for each in done]
+
+
+async def glance(call: Call[JobIds]) -> calls.GlanceTold:
+    """Tell where jobs stand; the token of a claim is a secret of those who work."""
+    seen = await call.store.glance([job_id(each) for each in call.asked.ids])
+    works = not call.identity.roles.isdisjoint((Role.WORK, Role.ADMIN))
+
+    def stands(found: seam.Glance) -> Glance:
+        token = found.token if works else None
+        return Glance(state=found.state, cancel_requested=found.cancel_requested, token=token)
+
+    return calls.GlanceTold(jobs={each: stands(found) for each, found in seen.items()})
+
+
+async def get(call: Call[calls.GetAsked]) -> calls.GetTold:
+    """Return jobs by their ids."""
+    found = await call.store.get([job_id(each) for each in call.asked.ids])
+    as_bytes = call.asked.payload == "base64"
+    return calls.GetTold(jobs=[None if job is None else shown(job, call.identity, as_bytes=as_bytes) for job in found])
+
+
+async def jobs(call: Call[Listing]) -> Jobs:
+    """Return a page of jobs."""
+    asked = call.asked
+    page = await call.store.jobs(asked.filter(), after=asked.after, limit=asked.limit)
+    as_bytes = asked.payload == "base64"
+    fitting = _fitting(page)
+    more = fitting[-1].seq if len(fitting) == asked.limit or len(fitting) < len(page) else None
+    return Jobs(jobs=[shown(job, call.identity, as_bytes=as_bytes) for job in fitting], next=more)
+
+
+def _fitting(page: Sequence[core.Job]) -> Sequence[core.Job]:
+    """Return as many of the first jobs as one reply has room for, but one at least."""
+    size = 0
+    for number, each in enumerate(page):
+        size += len(each.payload) + len(each.result or b"")
+        if size > MOST_BYTES and number:
+            return page[:number]
+    return page
+
+
+async def job(call: Call[calls.JobAsked]) -> Job:
+    """Return one job, with its history and log."""
+    [found] = await call.store.get((call.job_id,))
+    if found is None:
+        raise JobNotFound(call.job_id)
+    return shown(found, call.identity, as_bytes=call.asked.payload == "base64")
+
+
+async def wait(call: Call[calls.WaitAsked]) -> calls.Waited:
+    """Wait for the end of a job."""
+    wanted = call.job_id
+    if call.job_id not in await call.store.glance((wanted,)):
+        return calls.Waited(outcome="not_found")
+    if not await call.while_here(_ends_in_time(call, wanted)):
+        return calls.Waited(outcome="timed_out")
+    [found] = await call.store.get((wanted,))
+    as_bytes = call.asked.payload == "base64"
+    return calls.Waited(
+        outcome="completed", job=None if found is None else shown(found, call.identity, as_bytes=as_bytes)
+    )
+
+
+async def _ends_in_time(call: Call[calls.WaitAsked], wanted: JobId) -> bool:
+    if call.shared.stopping:
+        return False
+    waiter = call.shared.watcher.add(wanted)
+    try:
+        with suppress(Stopping):
+            await waiter.looked
+            return waiter.ended.done() or await answer(waiter.ended, call.asked.timeout, call.client.clock)
+        return False
+    finally:
+        call.shared.watcher.discard(waiter)
+
+
+async def cancel(call: Call[calls.CancelAsked]) -> calls.CancelTold:
+    """End waiting jobs, and ask running ones to stop."""
+    ids = [job_id(each) for each in call.asked.ids]
+    retention = call.asked.retention
+    kept = call.shared.retention if retention is None else retention.retention()
+    outcomes = await call.store.cancel(ids, kept)
+    done = [each for each, outcome in zip(ids, outcomes, strict=True) if outcome is not CancelOutcome.NOT_FOUND]
+    await write_down_jobs(call, "cancel", done, {})
+    return calls.CancelTold(outcomes=outcomes)
+
+
+async def retry(call: Call[calls.ChangeAsked]) -> calls.ChangeTold:
+    """Give dead and cancelled jobs a new budget."""
+    return await _change(call, RETRY)
+
+
+async def delete(call: Call[calls.ChangeAsked]) -> calls.ChangeTold:
+    """Delete finished jobs."""
+    return await _change(call, DELETE)
+
+
+async def _change(call: Call[calls.ChangeAsked], operation: Operation) -> calls.ChangeTold:
+    asked = call.asked
+    if (asked.ids is None) is (asked.filter is None):
+        message = "give ids or a filter, one of both: each says which jobs are meant"
+        raise InvalidValue(message)
+    if asked.filter is not None:
+        count = await by_filter(call.store, operation, asked.filter.filter())
+        if count:
+            await write_down(call, operation.name, f"{count:,} jobs", {"count": str(count), **_words(asked.filter)})
+        return calls.ChangeTold(count=count)
+    ids = [job_id(each) for each in asked.ids or ()]
+    outcomes = await operation.change(call.store, ids)
+    await write_down_jobs(call, operation.name, _done(ids, outcomes), {})
+    return calls.ChangeTold(outcomes=outcomes)
+
+
+async def reschedule(call: Call[calls.RescheduleAsked]) -> calls.ChangeTold:
+    """Let waiting jobs run at another time."""
+    ids = [job_id(each) for each in call.asked.ids]
+    run_at = None if call.asked.run_at is None else moment(call.asked.run_at, "run_at")
+    outcomes = await call.store.reschedule(ids, run_at)
+    at = "now" if run_at is None else run_at.isoformat()
+    await write_down_jobs(call, "reschedule", _done(ids, outcomes), {"run_at": at})
+    return calls.ChangeTold(outcomes=outcomes)
+
+
+def _done(ids: Sequence[JobId], outcomes: Sequence[Changed]) -> list[JobId]:
+    return [each for each, changed in zip(ids, outcomes, strict=True) if changed is Changed.DONE]
+
+
+def _words(chosen: Chosen) -> dict[str, str]:
+    given = ((name, getattr(chosen, name)) for name in Chosen.__struct_fields__)
+    return {name: str(value)[:200] for name, value in given if value is not None}
+
+
+HANDLED: Final[Sequence[Handled[Any, Any]]] = (
+    Handled(operations.ENQUEUE, enqueue),
+    Handled(operations.ENQUEUE_BATCHES, enqueue_batches),
+    Handled(operations.GLANCE, glance),
+    Handled(operations.GET, get),
+    Handled(operations.JOBS, jobs),
+    Handled(operations.JOB, job),
+    Handled(operations.WAIT, wait),
+    Handled(operations.CANCEL, cancel),
+    Handled(operations.RETRY, retry),
+    Handled(operations.DELETE, delete),
+    Handled(operations.RESCHEDULE, reschedule),
+)

@@ -1,0 +1,97 @@
+"""Queues: counted, paused and resumed."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any, Final
+
+from windlass.api import calls, operations
+from windlass.api.looks import Minute, Totals, queue_told
+from windlass.api.roles import Role
+from windlass.api.shape import seconds
+from windlass.core.duration import moment
+from windlass.core.names import check_name
+from windlass.http.audit import write_down
+from windlass.http.call import Call, Handled
+
+VERSION: Final = version("windlass")
+
+
+async def about(call: Call[calls.Nothing]) -> calls.About:
+    """Tell what serves here, and who asks."""
+    identity = call.identity
+    return calls.About(
+        version=VERSION,
+        serving=call.shared.id,
+        atomic_across_queues=call.store.features.atomic_across_queues,
+        name=identity.name,
+        roles=[role for role in Role if role in identity.roles],
+        queues=None if identity.queues is None else sorted(identity.queues),
+    )
+
+
+async def queues(call: Call[calls.QueuesAsked]) -> calls.QueuesTold:
+    """Count jobs by queue and state."""
+    queue = call.asked.queue
+    rows = await call.store.stats(None if queue is None else check_name(queue, "queue"))
+    return calls.QueuesTold(queues=[queue_told(row) for row in rows])
+
+
+async def pause(call: Call[calls.QueueAsked]) -> calls.Nothing:
+    """Give no claims from a queue."""
+    return await _set_paused(call, paused=True)
+
+
+async def resume(call: Call[calls.QueueAsked]) -> calls.Nothing:
+    """Give claims from a queue again."""
+    return await _set_paused(call, paused=False)
+
+
+async def _set_paused(call: Call[calls.QueueAsked], *, paused: bool) -> calls.Nothing:
+    queue = check_name(call.asked.queue, "queue")
+    await call.store.set_paused(queue, paused=paused)
+    await write_down(call, "pause" if paused else "resume", queue)
+    return calls.Nothing()
+
+
+async def paused(call: Call[calls.NamesAsked]) -> calls.NamesTold:
+    """Tell which of these queues are paused."""
+    return calls.NamesTold(names=await call.store.paused(_names(call.asked.queues)))
+
+
+async def due_in(call: Call[calls.NamesAsked]) -> calls.DueTold:
+    """Tell when the next scheduled job comes due."""
+    return calls.DueTold(due_in=seconds(await call.store.due_in(_names(call.asked.queues))))
+
+
+async def kinds(call: Call[calls.KindsAsked]) -> calls.NamesTold:
+    """Tell the kinds of the pending jobs of a queue."""
+    known = [check_name(kind, "kind") for kind in call.asked.known]
+    return calls.NamesTold(names=await call.store.kinds(check_name(call.asked.queue, "queue"), known))
+
+
+async def minutes(call: Call[calls.MinutesAsked]) -> calls.MinutesTold:
+    """Tell what happened in each minute."""
+    since, until = moment(call.asked.since, "since"), moment(call.asked.until, "until")
+    rows = await call.store.minutes(since=since, until=until)
+    return calls.MinutesTold(
+        minutes=[
+            Minute(minute=row.minute, queue=row.queue, kind=row.kind, counts=Totals(**row.counts._asdict()))
+            for row in rows
+        ]
+    )
+
+
+def _names(queues: Sequence[str]) -> list[str]:
+    return [check_name(queue, "queue") for queue in queues]
+
+
+HANDLED: Final[Sequence[Handled[Any, Any]]] = (
+    Handled(operations.ABOUT, about),
+    Handled(operations.QUEUES, queues),
+    Handled(operations.PAUSE, pause),
+    Handled(operations.RESUME, resume),
+    Handled(operations.PAUSED, paused),
+    Handled(operations.DUE_IN, due_in),
+    Handled(operations.KINDS, kinds),
+    Handled(operations.MINUTES, minutes),
+)

@@ -1,0 +1,152 @@
+"""Schedules: put and steered by people, declared and fired by servers."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from windlass.api import calls, operations
+from windlass.api import schedules as shapes
+from windlass.api.schedules import schedule_of, schedule_told
+from windlass.client.schedules import Schedules
+from windlass.codec import Encoded
+from windlass.core.duration import moment
+from windlass.core.errors import InvalidValue
+from windlass.core.names import check_header, check_max_attempts, check_name, check_priority
+from windlass.core.schedule import Firing, Schedule
+from windlass.core.store import Store
+from windlass.http.audit import write_down
+from windlass.http.call import Call, Handled
+from windlass.http.new_jobs import new_job, prepared_jobs
+
+MOST_RULE: Final = 1_000
+
+
+async def schedules(call: Call[calls.ScheduleIdsAsked]) -> shapes.Schedules:
+    """List schedules."""
+    ids = None if call.asked.ids is None else [check_name(each, "schedule id") for each in call.asked.ids]
+    now, found = await call.store.schedules(ids)
+    return shapes.Schedules(now=now, schedules=_told(found))
+
+
+async def put_schedule(call: Call[shapes.SchedulePut]) -> shapes.Schedule:
+    """Write a schedule, or replace its rule."""
+    asked = call.asked
+    made = await _schedules(call).put(
+        asked.id,
+        asked.rule,
+        new_job(asked.job),
+        timezone=asked.timezone,
+        catch_up=asked.catch_up,
+        overlap=asked.overlap,
+    )
+    await write_down(call, "put schedule", made.id, {"rule": made.rule, "timezone": made.timezone, "queue": made.queue})
+    [told] = _told([made])
+    return told
+
+
+async def pause_schedule(call: Call[calls.ScheduleAsked]) -> calls.Nothing:
+    """Let a schedule make no jobs."""
+    await _schedules(call).pause(call.asked.id)
+    await write_down(call, "pause schedule", call.asked.id)
+    return calls.Nothing()
+
+
+async def resume_schedule(call: Call[calls.ScheduleAsked]) -> calls.Nothing:
+    """Let a schedule make jobs again."""
+    await _schedules(call).resume(call.asked.id)
+    await write_down(call, "resume schedule", call.asked.id)
+    return calls.Nothing()
+
+
+async def run_schedule(call: Call[calls.ScheduleAsked]) -> calls.Ran:
+    """Make a job of a schedule now."""
+    done = await _schedules(call).run_now(call.asked.id)
+    await write_down(call, "run schedule", call.asked.id, {"job": done.id})
+    return calls.Ran(job_id=done.id)
+
+
+async def write_schedule(call: Call[shapes.ScheduleWritten]) -> shapes.Revision:
+    """Write a schedule if nobody has changed it."""
+    schedule = _checked(schedule_of(call.asked.schedule), call)
+    return shapes.Revision(revision=await call.store.write_schedule(schedule, expected=call.asked.expected))
+
+
+async def remove_schedule(call: Call[calls.ScheduleAsked]) -> calls.Removed:
+    """Remove a schedule."""
+    removed = await call.store.remove_schedule(check_name(call.asked.id, "schedule id"))
+    if removed:
+        await write_down(call, "remove schedule", call.asked.id)
+    return calls.Removed(removed=removed)
+
+
+async def due_schedules(call: Call[shapes.DueAsked]) -> shapes.DueSchedules:
+    """List schedules that are due."""
+    declared = [check_name(each, "schedule id") for each in call.asked.declared]
+    now, due, next_run_at = await call.store.due_schedules(declared, limit=call.asked.limit)
+    return shapes.DueSchedules(now=now, due=_told(due), next_run_at=next_run_at)
+
+
+async def fire(call: Call[shapes.Firing]) -> shapes.Fired:
+    """Make the jobs of a schedule and move its next run on."""
+    asked = call.asked
+    firing = Firing(
+        check_name(asked.id, "schedule id"),
+        asked.revision,
+        prepared_jobs(call.client.preparer, asked.jobs),
+        _utc(asked.tick, "tick"),
+        _utc(asked.next_run_at, "next_run_at"),
+    )
+    fired = await call.store.fire(firing)
+    return shapes.Fired(outcome=fired.outcome, job_id=fired.job_id)
+
+
+def _schedules(call: Call[Any]) -> Schedules:
+    async def reach() -> Store:
+        return call.store
+
+    return Schedules(reach, call.client.preparer)
+
+
+def _told(found: Sequence[Schedule]) -> list[shapes.Schedule]:
+    # the bytes are told as they are: JSON with room around it would come without it
+    return [schedule_told(each, as_bytes=each.payload != each.payload.strip()) for each in found]
+
+
+def _checked(schedule: Schedule, call: Call[Any]) -> Schedule:
+    """Return a schedule that a server declares, if all of it can be kept; a rule need not be readable here."""
+    for what, name in (("schedule id", schedule.id), ("queue", schedule.queue), ("codec", schedule.codec)):
+        check_name(name, what)
+    for what, optional in (("kind", schedule.kind), ("tenant", schedule.tenant)):
+        if optional is not None:
+            check_name(optional, what)
+    for key, value in schedule.headers.items():
+        check_header(key, value)
+    check_priority(schedule.priority)
+    check_max_attempts(schedule.max_attempts)
+    if len(schedule.rule) > MOST_RULE or len(schedule.timezone) > MOST_RULE:
+        message = f"a rule and its time zone have at most {MOST_RULE:,} characters"
+        raise InvalidValue(message)
+    call.client.preparer.encode(Encoded(schedule.payload, schedule.codec), "payload")
+    return replace(
+        schedule,
+        next_run_at=_utc(schedule.next_run_at, "next_run_at"),
+        last_run_at=_utc(schedule.last_run_at, "last_run_at"),
+    )
+
+
+def _utc(at: datetime | None, what: str) -> datetime | None:
+    return None if at is None else moment(at, what)
+
+
+HANDLED: Final[Sequence[Handled[Any, Any]]] = (
+    Handled(operations.SCHEDULES, schedules),
+    Handled(operations.PUT_SCHEDULE, put_schedule),
+    Handled(operations.PAUSE_SCHEDULE, pause_schedule),
+    Handled(operations.RESUME_SCHEDULE, resume_schedule),
+    Handled(operations.RUN_SCHEDULE, run_schedule),
+    Handled(operations.WRITE_SCHEDULE, write_schedule),
+    Handled(operations.REMOVE_SCHEDULE, remove_schedule),
+    Handled(operations.DUE_SCHEDULES, due_schedules),
+    Handled(operations.FIRE, fire),
+)

@@ -1,0 +1,17 @@
+"""All handlers: one for each operation, but for the news, which are a stream."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from windlass.http.call import Handled
+from windlass.http.routes import claims, jobs, kv, queues, schedules, servers, services
+
+HANDLED: Final[Sequence[Handled[Any, Any]]] = (
+    *jobs.HANDLED,
+    *claims.HANDLED,
+    *queues.HANDLED,
+    *schedules.HANDLED,
+    *servers.HANDLED,
+    *kv.HANDLED,
+    *services.HANDLED,
+)

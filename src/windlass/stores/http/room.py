@@ -1,0 +1,42 @@
+"""What one process has open on a server: connections, and whoever works through them."""
+
+import os
+
+from windlass.core.clock import Rng
+from windlass.core.topics import Hub
+from windlass.stores.http.calls import Calls, problem_told
+from windlass.stores.http.listener import Listener
+from windlass.stores.http.looks import Looks
+from windlass.stores.http.moves import Moves
+from windlass.stores.http.options import Options
+from windlass.stores.http.runner import Runner
+
+REQUEST_BYTES = 16
+
+
+class Room:
+    """Everything that one store has open in one process."""
+
+    def __init__(self, options: Options, rng: Rng, hub: Hub) -> None:
+        """Open nothing yet."""
+        self.pid = os.getpid()
+        self._rng = rng
+        self.runner = Runner(options, problem_told)
+        calls = Calls(self.runner, self._new_request_id)
+        self.moves = Moves(calls)
+        self.looks = Looks(calls)
+        self.listener = Listener(options, hub, problem_told)
+
+    async def close(self) -> None:
+        """Finish what was handed over and let go of every connection."""
+        await self.moves.close()
+        await self.listener.close()
+        await self.runner.close()
+
+    def abandon(self) -> None:
+        """Let go of what belongs to the parent, in a forked process."""
+        self.listener.abandon()
+        self.runner.abandon()
+
+    def _new_request_id(self) -> str:
+        return self._rng.token_bytes(REQUEST_BYTES).hex()

@@ -1,0 +1,121 @@
+"""What a server keeps when it ends, and what it forgets when its memory is full; said at the start and by `doctor`."""
+
+import logging
+import re
+from typing import Final, NamedTuple, cast
+
+from windlass.core.errors import WindlassError
+from windlass.core.store import Finding
+from windlass.stores.redis.runner import Runner
+
+logger = logging.getLogger("windlass.durability")
+
+_told: Final[set[str]] = set()
+_LINE: Final = re.compile(r"^([a-z_0-9]+):(.*?)\r?$", re.MULTILINE)
+_ALWAYS: Final = "set appendfsync always where no job may be lost: each write waits for the disk"
+_KEPT: Final = {
+    "always": "every write is on disk before it is answered: nothing is lost when the server is killed",
+    "everysec": "up to the last second or two of writes is lost when the server is killed, or its machine stops",
+    "no": "the system writes to disk when it likes: up to half a minute is lost when the machine stops",
+}
+_KEEP_ALL: Final = "set maxmemory-policy noeviction"
+
+
+class Durability(NamedTuple):
+    """What the server does with what it was given; None where it does not tell."""
+
+    appendonly: bool | None
+    appendfsync: str | None
+    eviction: str | None
+    limit: int | None
+
+    @property
+    def evicts(self) -> bool:
+        """Whether the server forgets keys that were never told to expire."""
+        return self.eviction is not None and self.eviction.startswith("allkeys-")
+
+    @property
+    def forgets_early(self) -> bool:
+        """Whether the server forgets keys before they expire."""
+        return self.eviction is not None and self.eviction.startswith("volatile-")
+
+    @property
+    def on_disk(self) -> Finding:
+        """What is there after the server has ended."""
+        if self.appendonly is None:
+            said = "the server does not tell whether it keeps jobs when it ends"
+            return Finding("durability", "warning", said, "ask whoever runs it for appendonly yes")
+        if not self.appendonly:
+            said = "appendonly is off: when the server ends, all jobs since its last snapshot are lost"
+            advice = "set appendonly yes, and appendfsync always where no job may be lost"
+            return Finding("durability", "warning", said, advice)
+        if self.appendfsync not in _KEPT:
+            said = "appendonly is on; how often it is synced the server does not tell"
+            return Finding("durability", "ok", said)
+        said = f"appendfsync {self.appendfsync}: {_KEPT[self.appendfsync]}"
+        if self.appendfsync == "always":
+            return Finding("durability", "ok", said)
+        return Finding("durability", "ok" if self.appendfsync == "everysec" else "warning", said, _ALWAYS)
+
+    @property
+    def when_full(self) -> Finding | None:
+        """What the server forgets when its memory is full."""
+        policy = f"maxmemory-policy {self.eviction}"
+        if self.evicts:
+            said = f"{policy}: when memory is full the server forgets jobs"
+            return Finding("memory", "warning", said, _KEEP_ALL)
+        if self.forgets_early:
+            said = (
+                f"{policy}: when memory is full the server forgets locks, unique keys that are held for a time, and "
+                "what was answered to calls whose reply was lost"
+            )
+            return Finding("memory", "warning", said, _KEEP_ALL)
+        return None
+
+
+async def information(runner: Runner, prefix: str) -> dict[str, str]:
+    """Return what the server tells of itself."""
+    text = cast("bytes", await runner.ask(prefix, "INFO")).decode(errors="replace")
+    return {name: value.strip() for name, value in _LINE.findall(text)}
+
+
+async def durability(runner: Runner, prefix: str, info: dict[str, str]) -> Durability:
+    """Return how durable the server is: what it tells of itself, and how often it syncs."""
+    told = told_by(info)
+    return told._replace(appendfsync=await _setting(runner, prefix, "appendfsync")) if told.appendonly else told
+
+
+def told_by(info: dict[str, str]) -> Durability:
+    """Return how durable the server is as far as it says by itself: managed ones hide their settings, but not these."""
+    on = info.get("aof_enabled")
+    limit = info.get("maxmemory")
+    return Durability(
+        None if on is None else on == "1", None, info.get("maxmemory_policy"), None if limit is None else int(limit)
+    )
+
+
+async def tell(runner: Runner, prefix: str, info: dict[str, str], where: str) -> None:
+    """Log in one line what the server keeps, once in a process for each store."""
+    if where in _told:
+        return
+    _told.add(where)
+    found = await durability(runner, prefix, info)
+    on_disk, when_full = found.on_disk, found.when_full
+    # who cannot see what is kept cannot mend it either, and would be warned at each start
+    bad = when_full is not None or (on_disk.level != "ok" and found.appendonly is not None)
+    said = _line(on_disk) if when_full is None else f"{_line(on_disk)}; {_line(when_full)}"
+    logger.log(logging.WARNING if bad else logging.INFO, "%s: %s", where, said)
+
+
+def _line(finding: Finding) -> str:
+    return finding.message if finding.level == "ok" else f"{finding.message}: {finding.advice}"
+
+
+async def _setting(runner: Runner, prefix: str, name: str) -> str | None:
+    """Return a setting, or None where the user may not ask for it."""
+    try:
+        found = cast("list[bytes]", await runner.ask(prefix, "CONFIG", "GET", name))
+    except WindlassError:
+        # managed servers refuse it in words of their own
+        return None
+    return found[1].decode() if len(found) > 1 else None

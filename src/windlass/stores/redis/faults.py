@@ -1,0 +1,133 @@
+"""What the driver and the server complain of: whether trying again helps, and what users are told."""
+
+import ssl
+from enum import Enum
+from typing import Final
+
+from redis import exceptions as redis
+
+from windlass.core.errors import StoreFull, StoreReadOnly, StoreUnavailable, WindlassError
+
+
+class Fault(Enum):
+    """What a call that met an error may do."""
+
+    LOST = "lost"
+    """The connection is gone, and nobody knows whether the call was done."""
+    ELSEWHERE = "elsewhere"
+    """Another server has to be asked: this one takes no writes, or does not have these keys."""
+    TRANSIENT = "transient"
+    """Nothing was done, and it may work soon."""
+    FINAL = "final"
+    """Nothing was done, and trying again does not help."""
+
+
+class NotReplicated(ConnectionError):
+    """Too few replicas have a write: it was done, and may be lost with the server."""
+
+    def __init__(self, have_it: int, wanted: int) -> None:
+        super().__init__(f"{have_it} of {wanted} replicas have the write")
+
+
+_ELSEWHERE: Final = ("READONLY", "MOVED", "CLUSTERDOWN", "MASTERDOWN", "UNBLOCKED", "WAIT cannot be used with replica")
+_HUNG_UP: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+_TRANSIENT: Final = ("LOADING", "BUSY", "ASK", "TRYAGAIN", "NOSCRIPT", "NOREPLICAS")
+
+
+def text_of(error: BaseException) -> str:
+    """Return what the server said, which begins with a word in capitals."""
+    return str(error)
+
+
+def kind(error: BaseException) -> Fault:
+    """Judge an error of a call, also one that was translated where a connection could not be had."""
+    if isinstance(error, WindlassError):
+        return Fault.LOST if isinstance(error, StoreUnavailable) and error.retryable else Fault.FINAL
+    if isinstance(error, redis.AuthenticationError | redis.AuthorizationError | FileNotFoundError):
+        return Fault.FINAL
+    if isinstance(error, ssl.SSLError):
+        return Fault.LOST if isinstance(error, _HUNG_UP) else Fault.FINAL
+    if isinstance(error, redis.ReadOnlyError | redis.MovedError | redis.ClusterDownError):
+        return Fault.ELSEWHERE
+    # A slot in motion asks to look elsewhere for what is not here. Some keys of ours are there and some are here, so
+    # nobody can run a script before all of them have arrived.
+    if isinstance(error, redis.BusyLoadingError | redis.NoScriptError | redis.AskError | redis.TryAgainError):
+        return Fault.TRANSIENT
+    if isinstance(error, redis.ResponseError):
+        text = text_of(error)
+        if text.startswith(_ELSEWHERE):
+            return Fault.ELSEWHERE
+        return Fault.TRANSIENT if text.startswith(_TRANSIENT) else Fault.FINAL
+    if isinstance(error, OSError | EOFError | TimeoutError | redis.ConnectionError | redis.TimeoutError):
+        return Fault.LOST
+    return Fault.FINAL
+
+
+def translate(error: BaseException, where: str) -> WindlassError:
+    """Return the error that users see."""
+    if isinstance(error, WindlassError):
+        return error
+    made = _translated(error, where)
+    made.__cause__ = error
+    return made
+
+
+def _translated(error: BaseException, where: str) -> WindlassError:
+    text = text_of(error)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return StoreUnavailable(f"{where} was not trusted: {text}: check ?tls_ca= and the name in its certificate")
+    if isinstance(error, FileNotFoundError) or (isinstance(error, ssl.SSLError) and not isinstance(error, _HUNG_UP)):
+        return StoreUnavailable(
+            f"no encrypted connection to {where}: {text}: check whether it speaks TLS, and the files of ?tls_ca=, "
+            "?tls_cert= and ?tls_key="
+        )
+    if isinstance(error, redis.AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS")):
+        return StoreUnavailable(f"{where} refused user or password: check those in the URL ({text})")
+    if isinstance(error, redis.NoPermissionError) or text.startswith("NOPERM"):
+        return StoreUnavailable(
+            f"{where} refused the user ({text}): give it the rights that howto/run-on-redis.md in the docs lists"
+        )
+    if isinstance(error, redis.OutOfMemoryError) or text.startswith("OOM"):
+        return StoreFull(
+            f"{where} has no memory left: raise its maxmemory, or keep fewer finished jobs", retryable=True
+        )
+    if text.startswith("MISCONF"):
+        return StoreReadOnly(f"{where} takes no writes, since it cannot save them: {text}", retryable=True)
+    if isinstance(error, redis.ReadOnlyError) or text.startswith("READONLY"):
+        return StoreReadOnly(f"{where} takes no writes: it is a replica; name the master in the URL", retryable=True)
+    if text.startswith("max number of clients"):
+        return StoreUnavailable(
+            f"{where} has too many clients: raise its maxclients, or lower ?connections=", retryable=True
+        )
+    if isinstance(error, NotReplicated):
+        return StoreUnavailable(f"of {where} only {text}: connect more, or lower ?wait=", retryable=True)
+    if isinstance(error, redis.MovedError):
+        return StoreUnavailable(
+            f"the servers of {where} send these keys from one to another ({text}): all waits until they agree",
+            retryable=True,
+        )
+    if isinstance(error, redis.AskError):
+        return StoreUnavailable(
+            f"{where} is moving the slot of these keys: all waits until that is done", retryable=True
+        )
+    if isinstance(error, redis.ClusterDownError):
+        return StoreUnavailable(
+            f"{where} has no server for these keys: {text}: look whether all of its masters are up", retryable=True
+        )
+    fault = kind(error)
+    if fault is Fault.LOST:
+        return StoreUnavailable(
+            f"{where} does not answer: {text or type(error).__name__}: check that it runs, and host, port and TLS of "
+            "the URL",
+            retryable=True,
+        )
+    if isinstance(error, redis.InvalidResponse):
+        return StoreUnavailable(f"what answers as {where} is no Redis ({text}): check host, port and TLS of the URL")
+    if text.startswith("unknown command 'SENTINEL'"):
+        return StoreUnavailable(
+            f"what answers as {where} is no Sentinel: name the Sentinels, whose port is mostly 26379, or write "
+            "redis:// for one server"
+        )
+    if text.startswith("DB index is out of range"):
+        return StoreUnavailable(f"{where} has no database of this number ({text}): name another at the end of the URL")
+    return StoreUnavailable(f"{where} refused the call: {text}", retryable=fault is not Fault.FINAL)

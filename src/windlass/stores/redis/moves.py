@@ -1,0 +1,321 @@
+"""What changes a store's keys: one script for each call, or for the calls of many callers."""
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from itertools import chain, islice
+from typing import Final, Literal, TypeVar, cast
+
+import msgspec
+
+from windlass.core.errors import OutcomeUnknown
+from windlass.core.ids import JobId
+from windlass.core.job import Claim, Enqueued, Note, PreparedJob, Token
+from windlass.core.retention import Retention
+from windlass.core.schedule import Fired, FireOutcome, Firing, Schedule
+from windlass.core.states import State
+from windlass.core.store import (
+    AuditEntry,
+    CancelOutcome,
+    Changed,
+    ClaimRequest,
+    KvAny,
+    KvWrite,
+    Renewed,
+    Rescued,
+    RescueRequest,
+    ServerRecord,
+    Settled,
+    Settlement,
+    SettleResult,
+)
+from windlass.core.verdict import LEASE_EXPIRED, ORPHANED, ToSucceeded
+from windlass.kit.gather import Gather
+from windlass.kit.records import STATES, server_text
+from windlass.stores.redis.replies import ClaimRow, claim_of, conflict_of, time_of
+from windlass.stores.redis.requests import (
+    Ask,
+    as_text,
+    failure_of,
+    jobs_of,
+    kept,
+    moment,
+    names,
+    note_of,
+    packed_text,
+    schedule_fields,
+    settlement_of,
+    span,
+    spans_kept,
+)
+from windlass.stores.redis.runner import Runner
+
+T = TypeVar("T")
+
+SMALL: Final = 1024 * 1024
+"""Bytes of payload up to which an enqueue goes out together with others."""
+MOST_TOGETHER: Final = 1_000
+"""Jobs or settlements in one script, unless one caller brings more: the server does nothing else meanwhile."""
+TRIES: Final = 10
+"""How often a claim looks again while jobs come due faster than they can be promoted; then it takes what there is."""
+SERVERS_KEPT: Final = timedelta(days=1)
+RECEIPT_KEPT: Final = 600
+"""Seconds for which the answer to a call is kept that its caller has named, and may repeat whenever it likes."""
+RECEIPT_SPARE: Final = 60
+"""Seconds beyond its deadline for which that of any other call is kept: a repetition may be long on its way."""
+
+_claims = msgspec.msgpack.Decoder(tuple[bool, list[ClaimRow]])
+_renewals = msgspec.msgpack.Decoder(tuple[int, list[bool | None]])
+_decode = msgspec.msgpack.Decoder().decode
+
+
+class Moves:
+    """The moves on the keys that begin with one prefix."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        prefix: str,
+        new_request_id: Callable[[], str],
+        *,
+        tokens_begin: str = "",
+        queue_number: int | None = None,
+    ) -> None:
+        """Run through `runner`; where queues are spread, their tokens begin with their name, and each has a number."""
+        self._runner = runner
+        self._prefix = prefix
+        self._tokens_begin = tokens_begin
+        self._queue_number = queue_number
+        self._new_request_id = new_request_id
+        self._kept = math.ceil(runner.patience) + RECEIPT_SPARE
+        self._enqueues: Gather[Sequence[PreparedJob], list[Enqueued]] = Gather(
+            self._enqueue_plain, most=MOST_TOGETHER, weight=len
+        )
+        self._settlements: Gather[Sequence[Settlement], list[SettleResult]] = Gather(
+            self._settle_many, most=MOST_TOGETHER, weight=len
+        )
+
+    async def close(self) -> None:
+        """Finish what was accepted."""
+        await self._enqueues.close()
+        await self._settlements.close()
+
+    async def enqueue(self, jobs: Sequence[PreparedJob], request_id: str | None) -> list[Enqueued]:
+        """Put jobs in line, all or none."""
+        if not jobs:
+            return []
+        if request_id is None and _is_plain(jobs):
+            return await self._enqueues.submit(jobs)
+        return await self._enqueue(jobs, request_id)
+
+    async def _enqueue(self, jobs: Sequence[PreparedJob], request_id: str | None) -> list[Enqueued]:
+        ask: Ask = {"jobs": jobs_of(jobs)}
+        name = "enqueue_keyed" if any(job.unique is not None or job.kv for job in jobs) else "enqueue"
+        done, *answer = _decode(await self._once(name, ask, request_id, doubt=jobs[0].id))
+        if not done:
+            raise conflict_of(*answer)
+        if not answer:
+            return [Enqueued(job.id, created=True) for job in jobs]
+        return [Enqueued(JobId(job_id), created) for job_id, created in answer[0]]
+
+    async def _enqueue_plain(self, batches: list[Sequence[PreparedJob]]) -> list[list[Enqueued] | BaseException]:
+        try:
+            done = iter(await self._enqueue(list(chain.from_iterable(batches)), None))
+        except OutcomeUnknown as unknown:
+            # each caller is told of a job of its own, to ask for it again
+            return [_doubt_of(batch[0].id, unknown) for batch in batches]
+        return [list(islice(done, len(batch))) for batch in batches]
+
+    async def claim(self, request: ClaimRequest, request_id: str | None) -> list[Claim]:
+        """Give up to `limit` ready jobs."""
+        if request.limit < 1 or not request.queues:
+            return []
+        ask: Ask = {
+            "queues": list(dict.fromkeys(request.queues)),
+            "limit": request.limit,
+            "lease": span(request.lease),
+            "worker": request.worker,
+            "by_priority": request.by_priority,
+        }
+        if request.kinds is not None:
+            ask["kinds"] = names(request.kinds)
+        for turn in range(TRIES + 1):
+            # a token is its number behind this: no two are alike, also after the server has lost what it gave out
+            seed = f"{self._tokens_begin}{self._new_request_id()}-"
+            ask |= {"seed": seed, "regardless": turn == TRIES}
+            due, rows = _claims.decode(await self._once("claim", dict(ask), _turn_of(request_id, turn)))
+            if rows or not due:
+                return [claim_of(row, request.worker) for row in rows]
+        return []
+
+    async def settle(self, settlements: Sequence[Settlement], request_id: str | None) -> list[SettleResult]:
+        """Write how claims ended, each as one step of its own."""
+        if not settlements:
+            return []
+        if request_id is None:
+            return await self._settlements.submit(settlements)
+        return await self._settle(settlements, request_id)
+
+    async def _settle(self, settlements: Sequence[Settlement], request_id: str | None) -> list[SettleResult]:
+        ask: Ask = {"settlements": [settlement_of(settlement) for settlement in settlements]}
+        name = "succeed" if all(map(_is_plain_success, settlements)) else "settle"
+        results = _decode(await self._once(name, ask, request_id, doubt=settlements[0].job_id))
+        if results is True:
+            return [Settled.DONE] * len(settlements)
+        return [Settled(one) if isinstance(one, str) else conflict_of(*one) for one in results]
+
+    async def _settle_many(self, batches: list[Sequence[Settlement]]) -> list[list[SettleResult] | BaseException]:
+        try:
+            done = iter(await self._settle(list(chain.from_iterable(batches)), None))
+        except OutcomeUnknown as unknown:
+            return [_doubt_of(batch[0].job_id, unknown) for batch in batches]
+        return [list(islice(done, len(batch))) for batch in batches]
+
+    async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
+        """Let claims hold for `lease` from now."""
+        ask: Ask = {"claims": list(claims), "lease": span(lease)}
+        expires, flags = _renewals.decode(await self._run("renew", ask))
+        until = time_of(expires)
+        return [None if flag is None else Renewed(until, flag) for flag in flags]
+
+    async def note(self, notes: Sequence[Note]) -> list[bool]:
+        """Write progress and log lines of running jobs."""
+        return cast("list[bool]", _decode(await self._once("note", {"notes": [note_of(note) for note in notes]})))
+
+    async def cancel(self, ids: Sequence[JobId], retention: Retention) -> list[CancelOutcome]:
+        """End waiting jobs, flag running ones."""
+        ask: Ask = {"ids": list(ids), "keep": kept(retention, State.CANCELLED)}
+        return [CancelOutcome(outcome) for outcome in _decode(await self._once("cancel", ask))]
+
+    async def retry(self, ids: Sequence[JobId]) -> list[Changed]:
+        """Give finished jobs a new life."""
+        return await self._change("retry", {"ids": list(ids)})
+
+    async def delete(self, ids: Sequence[JobId]) -> list[Changed]:
+        """Delete finished jobs."""
+        return await self._change("delete", {"ids": list(ids)})
+
+    async def reschedule(self, ids: Sequence[JobId], run_at: datetime | None) -> list[Changed]:
+        """Give waiting jobs another time."""
+        return await self._change("reschedule", {"ids": list(ids), "run_at": moment(run_at)})
+
+    async def set_paused(self, queue: str, *, paused: bool) -> None:
+        """Stop or start giving claims from a queue."""
+        await self._run("pause", {"queue": queue, "paused": paused})
+
+    async def rescue(self, request: RescueRequest, retention: Retention) -> list[Rescued]:
+        """Take back claims."""
+        failure = ORPHANED if request.force and request.to == "dead" else LEASE_EXPIRED
+        ask: Ask = {
+            "queues": None if request.queues is None else list(dict.fromkeys(request.queues)),
+            "workers": None if request.workers is None else names(request.workers),
+            "force": request.force,
+            "to": request.to,
+            "limit": request.limit,
+            "keep": kept(retention, State.DEAD),
+            "failure": failure_of(failure),
+        }
+        return [Rescued(JobId(job_id), STATES[state]) for job_id, state in _decode(await self._once("rescue", ask))]
+
+    async def promote(self, *, limit: int) -> int:
+        """Make due jobs pending."""
+        return cast("int", _decode(await self._once("promote", {"limit": limit})))
+
+    async def prune(self, retention: Retention, *, limit: int) -> int:
+        """Delete records past their retention."""
+        ask: Ask = {
+            "keep": spans_kept(retention),
+            "most": retention.most,
+            "limit": limit,
+            "servers_kept": span(SERVERS_KEPT),
+        }
+        return cast("int", _decode(await self._once("prune", ask)))
+
+    async def write_schedule(self, schedule: Schedule, *, expected: int | None) -> int | None:
+        """Write a schedule if its revision is still the expected one."""
+        ask: Ask = {"id": schedule.id, "expected": expected, "fields": schedule_fields(schedule)}
+        return cast("int | None", _decode(await self._once("write_schedule", ask)))
+
+    async def remove_schedule(self, schedule_id: str) -> bool:
+        """Remove a schedule."""
+        return cast("bool", _decode(await self._once("remove_schedule", {"id": schedule_id})))
+
+    async def fire(self, firing: Firing) -> Fired:
+        """Enqueue the jobs of a schedule and move its next run on."""
+        ask: Ask = {
+            "id": firing.schedule_id,
+            "revision": firing.revision,
+            "jobs": jobs_of(firing.jobs),
+            "tick": moment(firing.tick),
+            "next_run_at": moment(firing.next_run_at),
+        }
+        outcome, *answer = _decode(await self._once("fire", ask))
+        if outcome == "conflict":
+            raise conflict_of(*answer)
+        [last] = answer
+        return Fired(FireOutcome(outcome), None if last is None else JobId(last))
+
+    async def kv_write(self, write: KvWrite) -> bool:
+        """Write one of the caller's own values."""
+        ask: Ask = {"key": as_text(write.key), "value": None if write.value is None else as_text(write.value)}
+        if isinstance(write.expected, KvAny):
+            ask["any"] = True
+        elif write.expected is not None:
+            ask["expected"] = as_text(write.expected)
+        return cast("bool", _decode(await self._once("kv_write", ask)))
+
+    async def lock(self, name: str, holder: str, ttl: timedelta) -> bool:
+        """Take or renew a lock."""
+        return cast("bool", _decode(await self._run("lock", {"name": name, "holder": holder, "ttl": span(ttl)})))
+
+    async def unlock(self, name: str, holder: str) -> bool:
+        """Let go of a lock."""
+        return cast("bool", _decode(await self._once("unlock", {"name": name, "holder": holder})))
+
+    async def beat(self, server: ServerRecord) -> None:
+        """Write that a server is live."""
+        await self._run("beat", {"id": server.id, "record": server_text(server)})
+
+    async def leave(self, server_id: str) -> None:
+        """Take a server out."""
+        await self._run("leave", {"id": server_id})
+
+    async def write_audit(self, entries: Sequence[AuditEntry]) -> None:
+        """Keep what people did."""
+        await self._once("write_audit", {"entries": [packed_text(entry) for entry in entries]})
+
+    async def _change(self, name: Literal["retry", "delete", "reschedule"], ask: Ask) -> list[Changed]:
+        return [Changed(outcome) for outcome in _decode(await self._once(name, ask))]
+
+    async def _run(self, name: str, ask: Ask) -> bytes:
+        """Run a move that does no harm when it is repeated."""
+        return await self._runner.run(self._prefix, name, ask)
+
+    async def _once(self, name: str, ask: Ask, request_id: str | None = None, *, doubt: str | None = None) -> bytes:
+        """Run a move that must not be done twice; one that a caller has named may have been done before."""
+        ask |= {"request": request_id or self._new_request_id(), "kept": self._kept}
+        if self._queue_number is not None:
+            ask["queue_number"] = self._queue_number
+        if request_id is not None:
+            ask |= {"again": True, "kept": RECEIPT_KEPT}
+        return await self._runner.run(self._prefix, name, ask, doubt=doubt)
+
+
+def _is_plain(jobs: Sequence[PreparedJob]) -> bool:
+    """Whether nothing in it can be refused, so that it can share a script with others."""
+    return all(job.unique is None for job in jobs) and sum(len(job.payload) for job in jobs) <= SMALL
+
+
+def _is_plain_success(settlement: Settlement) -> bool:
+    return isinstance(settlement.verdict, ToSucceeded) and not settlement.then and not settlement.kv
+
+
+def _turn_of(request_id: str | None, turn: int) -> str | None:
+    return f"{request_id}#{turn}" if request_id and turn else request_id
+
+
+def _doubt_of(job_id: JobId, unknown: OutcomeUnknown) -> OutcomeUnknown:
+    """Return the same doubt about another job that shared the script."""
+    doubt = OutcomeUnknown(job_id)
+    doubt.__cause__ = unknown.__cause__
+    return doubt

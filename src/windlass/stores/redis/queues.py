@@ -1,0 +1,107 @@
+"""The queues of a store that are kept each under a hash tag of its own, and where things are."""
+
+import asyncio
+from collections.abc import Callable, Collection
+from typing import Final, NamedTuple, cast
+
+import msgspec
+
+from windlass.core.ids import JobId
+from windlass.stores.redis.keys import prefix_of, prefix_of_queue
+from windlass.stores.redis.looks import Looks
+from windlass.stores.redis.moves import Moves
+from windlass.stores.redis.runner import Runner
+
+MOST_QUEUES: Final = 1024
+"""Queues that have a number of their own: with more, jobs of two queues may have the same number."""
+
+
+class Part(NamedTuple):
+    """The moves and looks on the keys of one prefix."""
+
+    moves: Moves
+    looks: Looks
+
+
+class Queues:
+    """Every queue, and `home`: the keys that belong to none, such as servers, locks and the caller's own values.
+
+    Home knows the names of all queues. A name is written there before the first job of its queue, so no queue with jobs
+    is ever unknown.
+    """
+
+    def __init__(self, runner: Runner, name: str, new_request_id: Callable[[], str]) -> None:
+        """Know of no queue yet; `name` is that of the store."""
+        self._runner = runner
+        self._name = name
+        self._new_request_id = new_request_id
+        self._parts: dict[str, Part] = {}
+        self._home = prefix_of(name)
+        self.home = Part(Moves(runner, self._home, new_request_id), Looks(runner, self._home))
+
+    async def close(self) -> None:
+        """Finish what was accepted."""
+        for part in (*self._parts.values(), self.home):
+            await part.moves.close()
+
+    def looks(self, queue: str) -> Looks:
+        """Return the looks at a queue, which need not be there."""
+        return Looks(self._runner, prefix_of_queue(self._name, queue))
+
+    def claims(self, queue: str) -> Moves:
+        """Return what claims from a queue, which need not be there: whoever asks for jobs makes no queue known."""
+        return self._parts[queue].moves if queue in self._parts else self._moves(queue, None)
+
+    async def of(self, queue: str) -> Part:
+        """Return the keys of a queue, whose name is written down from now on."""
+        if queue not in self._parts:
+            ask = {"queue": queue, "most": MOST_QUEUES}
+            number = cast("int", msgspec.msgpack.decode(await self._runner.run(self._home, "know_queue", ask)))
+            self._parts.setdefault(queue, Part(self._moves(queue, number), self.looks(queue)))
+        return self._parts[queue]
+
+    async def known(self, queue: str) -> Part | None:
+        """Return the keys of a queue whose name was written down before."""
+        if queue not in self._parts and queue not in await self.names():
+            return None
+        return await self.of(queue)
+
+    async def names(self) -> list[str]:
+        """Return the names of all queues, in order."""
+        return sorted(cast("list[str]", msgspec.msgpack.decode(await self._runner.look(self._home, "queues", {}))))
+
+    async def places_of(self, ids: Collection[JobId]) -> dict[JobId, str]:
+        """Return the queues of jobs: every queue is asked, since an id does not tell.
+
+        Of two queues that both have a job of one id it is the first by name, as in every look.
+        """
+        names = await self.names()
+        found = await asyncio.gather(*[self.looks(name).glance(ids) for name in names])
+        places: dict[JobId, str] = {}
+        for name, jobs in zip(names, found, strict=True):
+            places = dict.fromkeys(jobs, name) | places
+        return places
+
+    async def keep_schedule(self, schedule_id: str, queue: str) -> str:
+        """Write down that a schedule is kept with `queue`, and return the queue it is kept with if it is another."""
+        reply = await self._runner.run(self._home, "keep_schedule", {"id": schedule_id, "queue": queue})
+        return cast("str", msgspec.msgpack.decode(reply))
+
+    async def queue_of_schedule(self, schedule_id: str) -> str | None:
+        """Return the queue that a schedule is kept with; every queue is asked when that is not written down."""
+        reply = await self._runner.look(self._home, "queue_of_schedule", {"id": schedule_id})
+        at = cast("str | None", msgspec.msgpack.decode(reply))
+        if at is not None:
+            return at
+        names = await self.names()
+        found = await asyncio.gather(*[self.looks(name).schedules([schedule_id]) for name in names])
+        at = next((name for name, there in zip(names, found, strict=True) if there.schedules), None)
+        return None if at is None else await self.keep_schedule(schedule_id, at)
+
+    async def forget_schedule(self, schedule_id: str, queue: str) -> None:
+        """Write down that a schedule is no longer kept with `queue`."""
+        await self._runner.run(self._home, "forget_schedule", {"id": schedule_id, "queue": queue})
+
+    def _moves(self, queue: str, number: int | None) -> Moves:
+        prefix = prefix_of_queue(self._name, queue)
+        return Moves(self._runner, prefix, self._new_request_id, tokens_begin=f"{queue}|", queue_number=number)

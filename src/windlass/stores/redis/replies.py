@@ -1,0 +1,297 @@
+"""What scripts answer, unpacked into records."""
+
+from datetime import datetime
+from typing import Final, Literal, NamedTuple
+
+from windlass.core.duration import from_micros
+from windlass.core.errors import UniqueConflict
+from windlass.core.ids import JobId
+from windlass.core.job import NO_HEADERS, Claim, Delivery, Failure, Job, LogLine, Progress, Token
+from windlass.core.schedule import CatchUp, Overlap, Schedule
+from windlass.core.states import State
+from windlass.core.stats import MinuteCounts, QueueStats, Totals
+from windlass.kit.records import STATES, whole_history
+
+_LATEST: Final = 253402300799999999
+"""The last microsecond that a datetime can tell; scripts count in doubles, and may round it up."""
+
+
+class Head(NamedTuple):
+    """What a script needs to know of a job and never changes."""
+
+    seq: int
+    queue: str
+    kind: str
+    priority: int
+    max_attempts: int
+    created_at: int
+
+
+class Body(NamedTuple):
+    """What a job carries."""
+
+    codec: str
+    payload: bytes
+
+
+class More(NamedTuple):
+    """What only some jobs have."""
+
+    headers: dict[str, str]
+    tenant: str | None
+    parent_id: str | None
+    schedule_id: str | None
+    limit_key: str | None
+
+
+NO_MORE: Final = More({}, None, None, None, None)
+
+
+class ClaimRow(NamedTuple):
+    """A claim, as `claim.lua` gives it."""
+
+    id: str
+    token: str
+    attempt: int
+    delivery: int
+    claimed_at: int
+    lease: int
+    run_at: int | None
+    error: str | None
+    cancel: bool
+    key: str | None
+    head: Head
+    body: Body
+    more: More | None
+
+
+class JobRow(NamedTuple):
+    """A job, as `parts/whole.lua` shows it."""
+
+    id: str
+    state: str
+    run_at: int | None
+    attempt: int
+    delivery: int
+    claimed_at: int | None
+    finished_at: int | None
+    worker: str | None
+    error: str | None
+    result_codec: str | None
+    cancel: bool
+    key: str | None
+    head: Head
+    body: Body
+    lease: int | None
+    result: bytes | None
+    progress: tuple[float, float | None, str | None] | None
+    more: More | None
+
+
+class DeliveryRow(NamedTuple):
+    """How a delivery ended."""
+
+    delivery: int
+    attempt: int
+    started_at: int
+    ended_at: int
+    worker: str | None
+    outcome: str
+    failure: tuple[str, str | None, str | None] | None
+
+
+class WholeRow(NamedTuple):
+    """A job with its history and log."""
+
+    job: JobRow
+    history: list[DeliveryRow]
+    log: list[tuple[int, str, str, int]]
+
+
+class StatsRow(NamedTuple):
+    """A queue, as `stats.lua` counts it."""
+
+    queue: str
+    paused: bool
+    scheduled: int
+    pending: int
+    running: int
+    succeeded: int
+    dead: int
+    cancelled: int
+    oldest: int | None
+    totals: tuple[int, int, int, int, int, int]
+
+
+class ScheduleRecord(NamedTuple):
+    """What a firing does not change."""
+
+    rule: str
+    timezone: str
+    queue: str
+    kind: str | None
+    payload: bytes
+    codec: str
+    headers: dict[str, str]
+    tenant: str | None
+    priority: int
+    max_attempts: int
+    catch_up: CatchUp
+
+
+class ScheduleRow(NamedTuple):
+    """A schedule, as `parts/schedules.lua` shows it."""
+
+    id: str
+    record: ScheduleRecord
+    revision: int
+    overlap: Overlap
+    declared: bool
+    paused: bool
+    next_run_at: int | None
+    last_run_at: int | None
+    last_job_id: str | None
+
+
+class Page(NamedTuple):
+    """A page of jobs: the last that was looked at, and whether there are more."""
+
+    last: int | None
+    more: bool
+    jobs: list[JobRow]
+
+
+def time_of(micros: int) -> datetime:
+    """Return the point in time that a script tells."""
+    return from_micros(min(micros, _LATEST))
+
+
+def maybe_time(micros: int | None) -> datetime | None:
+    """Return the point in time, or None."""
+    return None if micros is None else time_of(micros)
+
+
+def claim_of(row: ClaimRow, worker: str | None) -> Claim:
+    """Return the claim of a row."""
+    (
+        job_id, token, attempt, delivery, claimed, lease, run_at, error, cancel, key,
+        (seq, queue, kind, priority, max_attempts, created), (codec, payload), more,
+    ) = row  # fmt: skip
+    headers, tenant, parent_id, schedule_id, limit_key = more or NO_MORE
+    created_at = from_micros(created)
+    job = Job(
+        seq, JobId(job_id), queue, kind or None, payload, codec, headers or NO_HEADERS, tenant, priority, State.RUNNING,
+        attempt, max_attempts, delivery, created_at, created_at if run_at is None else time_of(run_at),
+        time_of(claimed), time_of(lease), None, worker, error, None, None, None, cancel, key,
+        _id(parent_id), schedule_id, limit_key,
+    )  # fmt: skip
+    return Claim(job, Token(token))
+
+
+def job_of(row: JobRow) -> Job:
+    """Return the job of a row, without history and log."""
+    more = row.more or NO_MORE
+    return Job(
+        seq=row.head.seq,
+        id=JobId(row.id),
+        queue=row.head.queue,
+        kind=row.head.kind or None,
+        payload=row.body.payload,
+        codec=row.body.codec,
+        headers=more.headers or NO_HEADERS,
+        tenant=more.tenant,
+        priority=row.head.priority,
+        state=STATES[row.state],
+        attempt=row.attempt,
+        max_attempts=row.head.max_attempts,
+        delivery=row.delivery,
+        created_at=from_micros(row.head.created_at),
+        run_at=time_of(row.head.created_at if row.run_at is None else row.run_at),
+        claimed_at=maybe_time(row.claimed_at),
+        lease_expires_at=maybe_time(row.lease),
+        finished_at=maybe_time(row.finished_at),
+        worker=row.worker,
+        last_error=row.error,
+        result=row.result,
+        result_codec=row.result_codec,
+        progress=None if row.progress is None else Progress(*row.progress),
+        cancel_requested=row.cancel,
+        unique_key=row.key,
+        parent_id=_id(more.parent_id),
+        schedule_id=more.schedule_id,
+        limit_key=more.limit_key,
+    )
+
+
+def whole_job_of(row: WholeRow) -> Job:
+    """Return the job of a row, with history and log."""
+    job = job_of(row.job)
+    log = tuple(LogLine(from_micros(at), level, text, delivery) for at, level, text, delivery in row.log)
+    return job._replace(history=whole_history(job, [_delivery(ended) for ended in row.history]), log=log)
+
+
+def _delivery(row: DeliveryRow) -> Delivery:
+    failure = None if row.failure is None else Failure(*row.failure)
+    times = (from_micros(row.started_at), from_micros(row.ended_at))
+    return Delivery(row.delivery, row.attempt, *times, row.worker, row.outcome, failure)
+
+
+def stats_of(row: StatsRow) -> QueueStats:
+    """Return what a queue holds."""
+    return QueueStats(
+        queue=row.queue,
+        paused=row.paused,
+        scheduled=row.scheduled,
+        pending=row.pending,
+        running=row.running,
+        succeeded=row.succeeded,
+        dead=row.dead,
+        cancelled=row.cancelled,
+        oldest_waiting=maybe_time(row.oldest),
+        totals=Totals(*row.totals),
+    )
+
+
+def schedule_of(row: ScheduleRow) -> Schedule:
+    """Return the schedule of a row."""
+    record = row.record
+    return Schedule(
+        id=row.id,
+        rule=record.rule,
+        timezone=record.timezone,
+        queue=record.queue,
+        kind=record.kind,
+        payload=record.payload,
+        codec=record.codec,
+        headers=record.headers,
+        tenant=record.tenant,
+        priority=record.priority,
+        max_attempts=record.max_attempts,
+        catch_up=record.catch_up,
+        overlap=row.overlap,
+        declared=row.declared,
+        paused=row.paused,
+        next_run_at=maybe_time(row.next_run_at),
+        last_run_at=maybe_time(row.last_run_at),
+        last_job_id=_id(row.last_job_id),
+        revision=row.revision,
+    )
+
+
+def _id(text: str | None) -> JobId | None:
+    return None if text is None else JobId(text)
+
+
+def minutes_of(rows: list[tuple[int, list[str]]]) -> list[MinuteCounts]:
+    """Return what was counted, in order of minute, queue and kind."""
+    counted: dict[tuple[datetime, str, str], dict[str, int]] = {}
+    for minute, fields in rows:
+        for name, times in zip(fields[::2], fields[1::2], strict=True):
+            queue, kind, what = name.split("|")
+            counted.setdefault((from_micros(minute), queue, kind), {})[what] = int(times)
+    return [MinuteCounts(*key, Totals(**counts)) for key, counts in sorted(counted.items())]
+
+
+def conflict_of(key: str, holder: str, why: Literal["held", "payload", "claimed"]) -> UniqueConflict:
+    """Return the error of jobs that met a key which refuses them."""
+    return UniqueConflict(key, holder, why)

@@ -1,0 +1,225 @@
+"""Runs scripts on our own connections, and repeats them where that is right."""
+
+import asyncio
+import random
+import secrets
+import struct
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+from redis.exceptions import MovedError, NoScriptError
+
+from windlass.core.clock import Clock
+from windlass.core.duration import to_micros
+from windlass.core.errors import OutcomeUnknown, StoreUnavailable, WindlassError
+from windlass.core.failpoint import reach
+from windlass.core.topics import Hub, Topic
+from windlass.kit.connections import Connections
+from windlass.stores.redis.faults import Fault, NotReplicated, kind, translate
+from windlass.stores.redis.options import Options, Place
+from windlass.stores.redis.places import Places, open_place, places_of
+from windlass.stores.redis.requests import Ask, pack
+from windlass.stores.redis.scripts import Script, script
+from windlass.stores.redis.wire import Wire
+
+T = TypeVar("T")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 1.0
+_LAST_TRY: Final = 0.05
+"""Seconds before its deadline after which a call is not tried again: it would only be left alone, and in doubt."""
+_LATE: Final = 0.3
+"""Seconds that a server may be late to notice that nobody wants to wait any longer: it looks ten times in a second."""
+ONE_OF_SEVERAL: Final = 2.0
+"""Seconds in which one server of several must let us in, or another one is asked."""
+_TOLD: Final = struct.Struct(">I")
+_AT_ONCE: Final = 5
+"""Redirections that are followed without a pause: after that a Cluster is not in order."""
+
+
+class Runner:
+    """Runs the scripts of one store; every call ends at its deadline, whatever the network does."""
+
+    def __init__(self, options: Options, clock: Clock, hub: Hub) -> None:
+        """Connect to nothing yet; `hub` is rung at what was changed here."""
+        self._options = options
+        self._hub = hub
+        self.name = secrets.token_hex(8)
+        """How others know that news is ours."""
+        self.patience = options.timeout
+        """Seconds after which no call is repeated any more."""
+        self._clock = clock
+        self._places: Places = places_of(options)
+        self._connections: dict[Place, Connections[Wire]] = {}
+
+    async def look(self, prefix: str, name: str, ask: Ask) -> bytes:
+        """Run a script that only reads."""
+        return await self._run(_Call(prefix, script(name), ask))
+
+    async def run(self, prefix: str, name: str, ask: Ask, *, doubt: str | None = None) -> bytes:
+        """Run a script that changes something.
+
+        When a connection was lost it is run again until the deadline, and told so: one that must not be done twice has
+        a request in `ask`, by which it knows. If it is still not known at the deadline whether it was done,
+        `OutcomeUnknown(doubt)` is raised, or without a `doubt` a `StoreUnavailable` that is retryable.
+        """
+        return await self._run(_Call(prefix, script(name), ask, doubt=doubt, writes=True))
+
+    async def ask(self, prefix: str, *words: bytes | str | int) -> object:
+        """Send a plain command that only reads to the server that has the keys which begin with `prefix`."""
+
+        async def asked(wire: Wire, _: float) -> Any:  # noqa: ANN401 - whatever the server answers
+            return await wire.ask(*words)
+
+        return await self._finish(_Tries(prefix), asked)
+
+    async def place(self, prefix: str, deadline: float) -> Place:
+        """Return where the server is that has the keys which begin with `prefix`."""
+        return await self._places.find(prefix, deadline)
+
+    def moved(self, prefix: str, error: Exception) -> None:
+        """Learn that a server is not the one, or does not answer."""
+        self._places.moved(prefix, error)
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        for connections in self._connections.values():
+            await connections.close()
+
+    def abandon(self) -> None:
+        """Let go of the parent's connections, in a forked child."""
+        for connections in self._connections.values():
+            connections.abandon()
+
+    def _at(self, place: Place) -> Connections[Wire]:
+        if place not in self._connections:
+            self._connections[place] = Connections(
+                lambda timeout: _open(self._options, place, timeout),
+                most=self._options.connections,
+                where=self._options.where,
+                is_lost=lambda error: kind(error) is Fault.LOST,
+                translate=translate,
+                patient=False,
+            )
+        return self._connections[place]
+
+    async def _run(self, call: "_Call") -> bytes:
+        async def run(wire: Wire, deadline: float) -> bytes:
+            return await self._run_on(wire, call, deadline)
+
+        return self._heard(call, await self._finish(call, run))
+
+    async def _finish(self, tries: "_Tries", do: Callable[[Wire, float], Awaitable[T]]) -> T:
+        """Let `do` work on a connection until it has, or time is over."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._options.timeout
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return await self._try(tries, do, deadline)
+            except Exception as error:  # noqa: BLE001 - judged below, where nothing holds on to its frames
+                met = error
+            # replicas were waited for as long as there was time
+            if kind(met) is Fault.FINAL or isinstance(met, NotReplicated):
+                raise self._verdict(tries, met)
+            if tries.redirected > _AT_ONCE or not isinstance(met, MovedError):
+                left = deadline - _LAST_TRY - loop.time()
+                await asyncio.sleep(min(left, pause * random.random()))  # noqa: S311 - spreads load, no secret
+                pause = min(pause * 2, _LONGEST_PAUSE)
+            if loop.time() > deadline - _LAST_TRY:
+                raise self._verdict(tries, met)
+
+    def _heard(self, call: "_Call", reply: bytes) -> bytes:
+        """Ring whoever waits here for what was changed, and return the rest of the reply."""
+        if not call.script.tells:
+            return reply
+        end = _TOLD.size + _TOLD.unpack_from(reply)[0]
+        if call.in_doubt:
+            # it may have been done before, and nobody knows what that changed
+            self._hub.ring_all()
+        elif end > _TOLD.size:
+            self._hub.ring([Topic(topic) for topic in reply[_TOLD.size : end].decode().split(" ")])
+        return reply[end:]
+
+    async def _try(self, tries: "_Tries", do: Callable[[Wire, float], Awaitable[T]], deadline: float) -> T:
+        try:
+            place = await self._places.find(tries.prefix, deadline)
+            async with self._at(place).session(deadline) as wire, asyncio.timeout_at(deadline):
+                return await do(wire, deadline)
+        except Exception as error:
+            self._learn(tries, error)
+            raise
+
+    async def _run_on(self, wire: Wire, call: "_Call", deadline: float) -> bytes:
+        argument = call.argument(self._clock, self.name)
+        reach("redis.before_script")
+        call.sent = True
+        try:
+            reply = await wire.ask("EVALSHA", call.script.digest, 1, call.prefix, argument)
+        except NoScriptError:
+            # the whole text is known to the server from then on, until it forgets all scripts
+            reply = await wire.ask("EVAL", call.script.text, 1, call.prefix, argument)
+        reach("redis.after_script")
+        if call.writes and self._options.wait:
+            # it was done, but whether that stays so is not known, whatever is met from now on
+            before, call.in_doubt = call.in_doubt, True
+            await self._wait_for_replicas(wire, deadline)
+            call.in_doubt = before
+        return bytes(reply)
+
+    async def _wait_for_replicas(self, wire: Wire, deadline: float) -> None:
+        left = deadline - _LATE - asyncio.get_running_loop().time()
+        have_it = await wire.ask("WAIT", self._options.wait, max(int(left * 1000), 1))
+        if have_it < self._options.wait:
+            raise NotReplicated(have_it, self._options.wait)
+
+    def _learn(self, tries: "_Tries", error: Exception) -> None:
+        fault = kind(error)
+        tries.in_doubt |= tries.sent and tries.writes and fault is Fault.LOST
+        tries.sent = False
+        if fault in (Fault.ELSEWHERE, Fault.LOST):
+            self._places.moved(tries.prefix, error)
+            tries.redirected += 1
+
+    def _verdict(self, tries: "_Tries", error: Exception) -> WindlassError:
+        fault = translate(error, self._options.where)
+        if not tries.in_doubt or tries.doubt is None or not isinstance(fault, StoreUnavailable):
+            return fault
+        unknown = OutcomeUnknown(tries.doubt)
+        unknown.__cause__ = fault
+        return unknown
+
+
+class _Tries:
+    """What became so far of what was asked for."""
+
+    def __init__(self, prefix: str, *, doubt: str | None = None, writes: bool = False) -> None:
+        self.prefix = prefix
+        self.doubt = doubt
+        self.writes = writes
+        self.sent = False
+        self.in_doubt = False
+        self.redirected = 0
+
+
+class _Call(_Tries):
+    """A script that was asked for."""
+
+    def __init__(self, prefix: str, made: Script, ask: Ask, *, doubt: str | None = None, writes: bool = False) -> None:
+        super().__init__(prefix, doubt=doubt, writes=writes)
+        self.script = made
+        self._ask = ask
+
+    def argument(self, clock: Clock, name: str) -> bytes:
+        """Return what the script is given."""
+        if self.script.tells:
+            self._ask["me"] = name
+        if not clock.goes_by_itself:
+            self._ask["now"] = to_micros(clock.now())
+        if self.in_doubt:
+            self._ask["again"] = True
+        return pack(self._ask)
+
+
+async def _open(options: Options, place: Place, timeout: float) -> Wire:
+    async with asyncio.timeout(timeout if options.form == "single" else min(timeout, ONE_OF_SEVERAL)):
+        return await open_place(options, place)

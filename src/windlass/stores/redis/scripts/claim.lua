@@ -1,0 +1,176 @@
+-- parts: base lines news places fields jobs holds receipts
+-- Give ready jobs to a worker, strictly in the order of the queues, or with by_priority as if they were one. The reply
+-- is {whether more jobs came due than could be promoted, claims}; while more are due nothing is given, unless
+-- ask.regardless.
+local PROMOTED_AT_ONCE = 1000
+local AHEAD_AT_LEAST = 8
+
+local function claim_of(id, found, token, attempt, delivery, claimed_at, lease)
+    return array(13)
+        .. cmsgpack.pack(
+            id, token, attempt, delivery, claimed_at, lease, tonumber(found.run_at), found.error, found.cancel == '1',
+            found.key
+        )
+        .. OF_SIX .. found.head .. found.body .. (found.more or NIL)
+end
+
+-- the claims of an earlier answer that still hold their jobs
+local function claims_again(kept)
+    local claims = {}
+    local seed, ids = cmsgpack.unpack(kept)
+    for at, id in ipairs(ids) do
+        local job = read_job(id)
+        if is_running(job, seed .. at) then
+            local lease = tonumber(call('ZSCORE', P .. 'leased|' .. job.queue, id))
+            local found = fields_of(job.hash)
+            claims[#claims + 1] = claim_of(id, found, job.token, job.attempt, job.delivery, job.claimed_at, lease)
+        end
+    end
+    return claims
+end
+
+local function reply(due, claims)
+    return array(2) .. (due and '\195' or '\194') .. array(#claims) .. table.concat(claims)
+end
+
+local before = earlier_reply()
+if before then
+    return reply(false, claims_again(before))
+end
+
+local queues = {}
+local more_due = false
+for _, queue in ipairs(ask.queues) do
+    if call('SISMEMBER', P .. 'paused', queue) == 0 then
+        queues[#queues + 1] = queue
+        if promote(queue, PROMOTED_AT_ONCE) == PROMOTED_AT_ONCE then
+            more_due = true
+        end
+    end
+end
+if more_due and not ask.regardless then
+    return reply(true, {})
+end
+
+-- the lines of some queues that have a job of a kind that the caller knows
+local function lines_of(names)
+    local lines = {}
+    for _, queue in ipairs(names) do
+        for _, kind in ipairs(call('SMEMBERS', P .. 'kinds|' .. queue)) do
+            if not ask.kinds or ask.kinds[kind] then
+                lines[#lines + 1] = {queue = queue, kind = kind, key = ready_key(queue, kind), taken = 0, read = 0}
+            end
+        end
+    end
+    return lines
+end
+
+-- let `line.head` be the first job of it that was not taken, read `ahead` at a time; false when there is none
+local function look(line, ahead)
+    if line.taken == line.read then
+        line.members = call('ZRANGE', line.key, line.read, line.read + ahead - 1)
+        line.first = line.read
+        line.read = line.read + #line.members
+        if line.taken == line.read then
+            return false
+        end
+    end
+    line.head = line.members[line.taken - line.first + 1]
+    line.place = nil
+    return true
+end
+
+local function is_before(line, other)
+    line.place = line.place or {struct.unpack(PLACE, line.head)}
+    other.place = other.place or {struct.unpack(PLACE, other.head)}
+    for at = 1, 3 do
+        if line.place[at] ~= other.place[at] then
+            return line.place[at] < other.place[at]
+        end
+    end
+    return false
+end
+
+local chosen = {}
+local queue_of = {}
+
+-- choose the most urgent jobs of some queues, and take them out of their lines
+local function choose(names)
+    local lines = lines_of(names)
+    local ahead = math.max(AHEAD_AT_LEAST, math.ceil((ask.limit - #chosen) / math.max(#lines, 1)))
+    local open = {}
+    for _, line in ipairs(lines) do
+        if look(line, ahead) then
+            open[#open + 1] = line
+        end
+    end
+    while #open > 0 and #chosen < ask.limit do
+        local best = 1
+        for at = 2, #open do
+            if is_before(open[at], open[best]) then
+                best = at
+            end
+        end
+        local line = open[best]
+        chosen[#chosen + 1] = string.sub(line.head, ID_FROM)
+        queue_of[#chosen] = line.queue
+        line.taken = line.taken + 1
+        if not look(line, ahead) then
+            table.remove(open, best)
+        end
+    end
+    for _, line in ipairs(lines) do
+        if line.taken > 0 then
+            call('ZREMRANGEBYRANK', line.key, 0, line.taken - 1)
+            forget_kind(line.queue, line.kind)
+        end
+    end
+end
+
+if ask.by_priority then
+    choose(queues)
+else
+    for _, queue in ipairs(queues) do
+        if #chosen < ask.limit then
+            choose({queue})
+        end
+    end
+end
+
+-- free a unique key that the first claim frees; return whether it is one
+local function freed(id, hold)
+    local job = {id = id, hash = job_key(id), hold = cmsgpack.unpack(hold)}
+    free_at_claim(job)
+    return job.hold[3] == 'claimed'
+end
+
+local claims, given = {}, {}
+local expires = later(ask.lease)
+for at, id in ipairs(chosen) do
+    local hash = job_key(id)
+    local found = fields_of(hash)
+    -- a server that is allowed to forget may have forgotten it
+    if found.head then
+        given[#given + 1] = id
+        local token = ask.seed .. #given
+        local _, attempt, delivery = nil, 0, 0
+        if found.claim then
+            _, attempt, delivery = cmsgpack.unpack(found.claim)
+        end
+        attempt, delivery = attempt + 1, delivery + 1
+        call('HSET', hash, 'state', 'running', 'claim', cmsgpack.pack(token, attempt, delivery, now, ask.worker))
+        if found.progress then
+            call('HDEL', hash, 'progress')
+        end
+        if found.hold and freed(id, found.hold) then
+            found.key = nil
+        end
+        join(P .. 'leased|' .. queue_of[at], int(expires), id)
+        claims[#given] = claim_of(id, found, token, attempt, delivery, now, expires)
+    end
+end
+flush()
+if #claims > 0 or ask.again then
+    keep_reply(cmsgpack.pack(ask.seed, given))
+end
+return reply(more_due, claims)

@@ -1,0 +1,6 @@
+-- once: base lines news places enqueuing
+-- Put jobs in line that ask for no key and bring no values along: {true}, or {true, {id, created} for each} where some are
+-- not new.
+local ids, old = put(ask.jobs)
+finish()
+return created_reply(ids, old)

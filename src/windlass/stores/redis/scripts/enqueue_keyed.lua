@@ -1,0 +1,11 @@
+-- once: base lines news places jobs holds kv enqueuing keyed
+-- Put jobs in line, all or none. The reply is that of enqueue.lua, or for a conflict of keys {false, key, holder, why}.
+if has_keys(ask.jobs) then
+    local conflict = conflict_of(ask.jobs, {}, nil, nil)
+    if conflict then
+        return cmsgpack.pack({false, unpack(conflict)}), false
+    end
+end
+local ids, old = put(ask.jobs, keyed)
+finish()
+return created_reply(ids, old)

@@ -1,0 +1,76 @@
+-- Jobs into line. One is {id, queue, kind, body, priority, max_attempts, run_at, delay, more, hold, kv}, shorter where
+-- nothing follows.
+local function run_at_of(job)
+    if job[7] then
+        return math.max(tonumber(job[7]), now)
+    end
+    return job[8] and later(job[8]) or now
+end
+
+local function create(job, seq)
+    local id, queue, kind = job[1], job[2], job[3]
+    local run_at = run_at_of(job)
+    local hash = job_key(id)
+    call('HSET', hash, 'head', cmsgpack.pack(seq, queue, kind, job[5], job[6], now), 'body', job[4])
+    join(P .. 'jobs|' .. queue, int(seq), id)
+    local record = {id = id, queue = queue, kind = kind, priority = job[5], run_at = run_at, seq = seq}
+    if run_at <= now then
+        join_ready(record)
+    else
+        call('HSET', hash, 'state', 'scheduled', 'run_at', int(run_at))
+        join_due(record)
+    end
+    if job[9] then
+        call('HSET', hash, 'more', job[9])
+    end
+    count('enqueued', queue, kind)
+    tell('queue:' .. queue)
+end
+
+-- Where queues are spread there is no common counter: numbers go by the milliseconds since 2024, never back, and end in the
+-- number of the queue, so that those of two queues never meet and stand nearly in the order of time.
+local QUEUES = 1024
+local EPOCH = 1704067200000000
+
+-- give out the next numbers of enqueues; return a function that tells the number of the n-th job
+local function next_numbers(jobs)
+    if not ask.queue_number then
+        local last = call('INCRBY', P .. 'seq', jobs) - jobs
+        return function(at) return last + at end
+    end
+    local last = math.max(tonumber(call('GET', P .. 'seq') or 0), math.floor((now - EPOCH) / 1000))
+    call('SET', P .. 'seq', int(last + jobs))
+    return function(at) return (last + at) * QUEUES + ask.queue_number end
+end
+
+-- Put jobs in line; return the id that each has now, and a set of the places of those that are not new. Of jobs with keys
+-- or values of the caller `keyed` knows more: who holds the key, and what is to be done once the job is there.
+local function put(jobs, keyed)
+    local ids, old = {}, {}
+    local number_of = next_numbers(#jobs)
+    for at, job in ipairs(jobs) do
+        local id = job[1]
+        local there = call('EXISTS', job_key(id)) == 1 and id or keyed and keyed.holder_of(job)
+        ids[at] = there or id
+        if there then
+            old[at] = true
+        else
+            create(job, number_of(at))
+            if keyed then
+                keyed.created(job)
+            end
+        end
+    end
+    return ids, old
+end
+
+local function created_reply(ids, old)
+    if next(old) == nil then
+        return cmsgpack.pack({true})
+    end
+    local made = {}
+    for at, id in ipairs(ids) do
+        made[at] = {id, not old[at]}
+    end
+    return cmsgpack.pack({true, made})
+end

@@ -1,0 +1,75 @@
+-- Unique keys. A hold is {name, key, until, hold_for, on_conflict, match_payload, digest}; who holds one is kept as
+-- {job id, digest, when time frees it}.
+local SPARE = 60000
+
+local function is_over(held)
+    return held[3] and held[3] <= now
+end
+
+local function holder(name)
+    local found = call('GET', P .. 'hold|' .. name)
+    local held = found and cmsgpack.unpack(found)
+    return held and not is_over(held) and held or nil
+end
+
+local function holder_for(hold, id)
+    return {id, hold[7], hold[4] and later(hold[4]) or false}
+end
+
+local function write_holder(name, held)
+    local key = P .. 'hold|' .. name
+    if held[3] then
+        -- the time in it is what counts: this only sweeps up behind it
+        local left = math.min((held[3] - now) / 1000 + SPARE, 2^52)
+        call('SET', key, cmsgpack.pack(held), 'PX', int(left))
+    else
+        call('SET', key, cmsgpack.pack(held))
+    end
+end
+
+local function take(hold, id)
+    write_holder(hold[1], holder_for(hold, id))
+end
+
+local function holds_it(job)
+    local found = call('GET', P .. 'hold|' .. job.hold[1])
+    return found and cmsgpack.unpack(found)[1] == job.id
+end
+
+-- free the key that a job holds, unless time alone frees it
+local function free(job)
+    if job.hold and job.hold[3] ~= 'time' and holds_it(job) then
+        call('DEL', P .. 'hold|' .. job.hold[1])
+    end
+end
+
+-- free a key that the first claim frees; the job shows it no more, but could take it back
+local function free_at_claim(job)
+    if job.hold and job.hold[3] == 'claimed' then
+        free(job)
+        job.key = nil
+        call('HDEL', job.hash, 'key')
+    end
+end
+
+-- forget a key that was freed by the claim: the job will never take it back
+local function give_up(job)
+    if job.hold and not job.key then
+        job.hold = nil
+        call('HDEL', job.hash, 'hold')
+    end
+end
+
+local function may_take_back(job)
+    return job.hold and not job.key and not holder(job.hold[1])
+end
+
+-- let a job that was released before it started hold its key again, if that is free
+local function take_back(job)
+    if may_take_back(job) then
+        take(job.hold, job.id)
+        job.key = job.hold[2]
+        call('HSET', job.hash, 'key', job.key)
+    end
+    give_up(job)
+end

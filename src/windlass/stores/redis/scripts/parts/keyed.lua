@@ -1,0 +1,101 @@
+-- Jobs into line that may ask for a unique key or bring values of the caller along.
+local function refusal(hold, held, waits)
+    if hold[6] and hold[7] ~= held[2] then
+        return 'payload'
+    elseif hold[5] == 'raise' then
+        return 'held'
+    elseif hold[5] == 'replace' and not waits then
+        return 'claimed'
+    end
+    return nil
+end
+
+local function waits_now(id)
+    local state = call('HGET', job_key(id), 'state')
+    return state == 'pending' or state == 'scheduled' or not state and call('EXISTS', job_key(id)) == 1
+end
+
+-- Return {key, holder, why} if one of the jobs would meet a key that refuses it, and write nothing. What will be
+-- different by then: holders by name (false for none), the id of a job that is gone, of one that waits.
+local function conflict_of(jobs, holders, gone, waiting_id)
+    local waiting = {}
+    if waiting_id then
+        waiting[waiting_id] = true
+    end
+    for _, job in ipairs(jobs) do
+        local id, hold = job[1], job[10]
+        if not waiting[id] and (id == gone or call('EXISTS', job_key(id)) == 0) then
+            local held
+            if hold then
+                held = holders[hold[1]]
+                if held == nil then
+                    held = holder(hold[1])
+                elseif held and is_over(held) then
+                    held = nil
+                end
+            end
+            if held then
+                local why = refusal(hold, held, waiting[held[1]] or waits_now(held[1]))
+                if why then
+                    return {hold[2], held[1], why}
+                elseif hold[5] == 'replace' then
+                    holders[hold[1]] = {held[1], hold[7], held[3]}
+                end
+            else
+                if hold then
+                    holders[hold[1]] = holder_for(hold, id)
+                end
+                waiting[id] = true
+            end
+        end
+    end
+    return nil
+end
+
+local function has_keys(jobs)
+    for _, job in ipairs(jobs) do
+        if job[10] then
+            return true
+        end
+    end
+    return false
+end
+
+local function replace(job, hold, held)
+    local record = read_job(held[1])
+    if not record then
+        return
+    end
+    call('HSET', record.hash, 'body', job[4])
+    if record.hold then
+        record.hold[7] = hold[7]
+        call('HSET', record.hash, 'hold', cmsgpack.pack(record.hold))
+    end
+    write_holder(hold[1], {held[1], hold[7], held[3]})
+    wait_until(record, run_at_of(job))
+    write_kv(job[11])
+end
+
+local keyed = {}
+
+-- the id of the job that holds the key of another, which it may be replaced by
+function keyed.holder_of(job)
+    local hold = job[10]
+    local held = hold and holder(hold[1])
+    if not held then
+        return nil
+    end
+    if hold[5] == 'replace' then
+        replace(job, hold, held)
+    end
+    return held[1]
+end
+
+function keyed.created(job)
+    local hold = job[10]
+    if hold then
+        take(hold, job[1])
+        call('HSET', job_key(job[1]), 'hold', cmsgpack.pack(hold), 'key', hold[2])
+    end
+    write_kv(job[11])
+end

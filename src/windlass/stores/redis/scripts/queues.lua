@@ -1,0 +1,3 @@
+-- parts: base
+-- The names of all queues, in no order.
+return cmsgpack.pack(call('SMEMBERS', P .. 'queues'))

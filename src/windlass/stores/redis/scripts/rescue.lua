@@ -1,0 +1,52 @@
+-- once: base lines news places jobs holds ends
+-- Take back claims whose lease ran out, or with ask.force all: of ask.queues or all, of ask.workers (a set) or all. The
+-- reply has {id, state} for each.
+local function keeps(queue)
+    local keep = ask.keep[queue]
+    if keep == nil then
+        return ask.keep['']
+    end
+    return keep
+end
+
+local function rescue(job)
+    local dead = ask.to == 'dead' or job.attempt >= job.max_attempts
+    end_delivery(job, 'rescued', ask.failure)
+    count('rescued', job.queue, job.kind)
+    -- who had it has lost it: when that settles, it is no repetition
+    job.token = nil
+    -- whoever held it may be waiting for news that it should stop
+    tell('flags')
+    if dead then
+        call('HSET', job.hash, 'claim', packed_claim(job))
+        end_job(job, 'dead', keeps(job.queue))
+        return {job.id, 'dead'}
+    end
+    give_up(job)
+    wait_until(job, now)
+    return {job.id, 'pending'}
+end
+
+local rescued = {}
+local PAGE = 1000
+for _, queue in ipairs(ask.queues or call('SMEMBERS', P .. 'queues')) do
+    local leased = P .. 'leased|' .. queue
+    local passed = 0
+    repeat
+        local upto = ask.force and '+inf' or int(now)
+        local ids = call('ZRANGE', leased, '-inf', upto, 'BYSCORE', 'LIMIT', passed, PAGE)
+        for _, id in ipairs(ids) do
+            local job = #rescued < ask.limit and read_job(id) or nil
+            if #rescued < ask.limit and not job then
+                -- a server that is allowed to forget may have forgotten it
+                call('ZREM', leased, id)
+            elseif job and (not ask.workers or ask.workers[job.worker or '']) then
+                rescued[#rescued + 1] = rescue(job)
+            else
+                passed = passed + 1
+            end
+        end
+    until #ids < PAGE or #rescued >= ask.limit
+end
+finish()
+return cmsgpack.pack(rescued)

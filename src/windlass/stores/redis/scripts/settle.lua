@@ -1,0 +1,94 @@
+-- once: base lines news places jobs holds kv enqueuing keyed ends successes
+-- Write how claims ended, each as one step of its own; one is {id, token, keep, verdict, two values that belong to it, then,
+-- kv}, shorter where nothing follows. The reply has for each "done", "repeated", "lost", or the conflict that refused it:
+-- {key, holder, why}; or it is true: all are done.
+local ENDS = {succeeded = true, dead = true, cancelled = true}
+
+-- whether a job to be enqueued then would be refused, once the verdict is written
+local function refused(job, settlement, jobs)
+    local keep, verdict, started = settlement[3], settlement[4], settlement[5]
+    local holders = {}
+    local ends = ENDS[verdict]
+    if job.hold then
+        if ends and job.hold[3] == 'finished' and holds_it(job) then
+            holders[job.hold[1]] = false
+        elseif verdict == 'released' and not started and may_take_back(job) then
+            holders[job.hold[1]] = holder_for(job.hold, job.id)
+        end
+    end
+    return conflict_of(jobs, holders, ends and not keep and job.id or nil, not ends and job.id or nil)
+end
+
+local write = {}
+
+function write.succeeded(job, keep, result, codec)
+    succeed(job.id, job.token, keep, result, codec)
+end
+
+function write.dead(job, keep, failure)
+    end_delivery(job, 'failed', failure)
+    end_job(job, 'dead', keep)
+end
+
+function write.cancelled(job, keep, reason)
+    end_delivery(job, 'cancelled')
+    call('HSET', job.hash, 'error', reason)
+    end_job(job, 'cancelled', keep)
+end
+
+function write.retry(job, _, delay, failure)
+    end_delivery(job, 'failed', failure)
+    count('retried', job.queue, job.kind)
+    give_up(job)
+    wait_until(job, later(delay))
+end
+
+function write.snoozed(job, _, delay)
+    end_delivery(job, 'snoozed')
+    job.attempt = job.attempt - 1
+    give_up(job)
+    wait_until(job, later(delay))
+end
+
+function write.released(job, _, started)
+    end_delivery(job, 'released')
+    job.attempt = job.attempt - 1
+    if started then
+        give_up(job)
+    else
+        take_back(job)
+    end
+    wait_until(job, job.run_at)
+end
+
+local function settle(settlement)
+    local id, token, keep = settlement[1], settlement[2], settlement[3]
+    local verdict, jobs, kv = settlement[4], settlement[7], settlement[8]
+    local job = read_job(id)
+    if not job or job.token ~= token then
+        return 'lost'
+    elseif job.state ~= 'running' then
+        return 'repeated'
+    end
+    if jobs and has_keys(jobs) then
+        local conflict = refused(job, settlement, jobs)
+        if conflict then
+            return conflict
+        end
+    end
+    write[verdict](job, keep, settlement[5], settlement[6])
+    if jobs then
+        put(jobs, keyed)
+    end
+    write_kv(kv)
+    return 'done'
+end
+
+local results = {}
+local all_done = true
+for at, settlement in ipairs(ask.settlements) do
+    results[at] = settle(settlement)
+    all_done = all_done and results[at] == 'done'
+end
+finish()
+return cmsgpack.pack(all_done or results)

@@ -1,0 +1,113 @@
+"""Looks where every queue has a hash tag of its own: each queue is of one moment, not all of them together."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from operator import itemgetter
+
+from windlass.core.filters import JobFilter
+from windlass.core.ids import JobId
+from windlass.core.job import Job
+from windlass.core.schedule import DueSchedules, ScheduleList
+from windlass.core.stats import MinuteCounts, QueueStats
+from windlass.core.store import AuditEntry, Glance, ServerRecord
+from windlass.stores.redis.looks import STRANDED_MOST, Looks
+from windlass.stores.redis.queues import Queues
+
+
+class SpreadLooks:
+    """See `Looks`: each call goes to the queue that it is about, or to all."""
+
+    def __init__(self, queues: Queues) -> None:
+        """Look into `queues`."""
+        self._queues = queues
+
+    async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
+        """Return jobs with history and log."""
+        found = await asyncio.gather(*[looks.get(ids) for looks in await self._all()])
+        return [next((job for job in jobs if job is not None), None) for jobs in zip(*found, strict=True)] or [
+            None for _ in ids
+        ]
+
+    async def glance(self, ids: Collection[JobId]) -> dict[JobId, Glance]:
+        """Return where jobs stand."""
+        found: dict[JobId, Glance] = {}
+        for glances in await asyncio.gather(*[looks.glance(ids) for looks in await self._all()]):
+            found = glances | found
+        return found
+
+    async def jobs(self, chosen: JobFilter, *, after: int | None, limit: int) -> list[Job]:
+        """Return a page of jobs; those of two queues stand nearly in the order of their enqueue."""
+        names = await self._queues.names() if chosen.queue is None else [chosen.queue]
+        found = await asyncio.gather(
+            *[self._queues.looks(name).jobs(chosen, after=after, limit=limit) for name in names]
+        )
+        return sorted((job for part in found for job in part), key=itemgetter(0))[:limit]
+
+    async def stats(self, queue: str | None = None) -> list[QueueStats]:
+        """Count by state."""
+        names = await self._queues.names() if queue is None else [queue]
+        found = await asyncio.gather(*[self._queues.looks(name).stats(name) for name in names])
+        return [stats for part in found for stats in part]
+
+    async def due_in(self, queues: Sequence[str]) -> timedelta | None:
+        """Return how long it is until the next scheduled job comes due."""
+        found = await asyncio.gather(*[self._queues.looks(name).due_in([name]) for name in queues])
+        return min((span for span in found if span is not None), default=None)
+
+    async def paused(self, queues: Sequence[str]) -> list[str]:
+        """Return which queues are paused."""
+        found = await asyncio.gather(*[self._queues.looks(name).paused([name]) for name in queues])
+        return [name for part in found for name in part]
+
+    async def kinds(self, queue: str, known: Collection[str] = ()) -> list[str]:
+        """Return the kinds of pending jobs that are not known."""
+        return await self._queues.looks(queue).kinds(queue, known)
+
+    async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
+        """Return the counts of each minute."""
+        found = await asyncio.gather(*[looks.minutes(since=since, until=until) for looks in await self._all()])
+        return sorted(counts for part in found for counts in part)
+
+    async def servers(self) -> list[ServerRecord]:
+        """Return every server."""
+        return await self._queues.home.looks.servers()
+
+    async def schedules(self, ids: Collection[str] | None = None) -> ScheduleList:
+        """Return schedules, and the store's time."""
+        home = await self._queues.home.looks.schedules([])
+        found = await asyncio.gather(*[looks.schedules(ids) for looks in await self._all()])
+        schedules = [schedule for part in found for schedule in part.schedules]
+        return ScheduleList(home.now, sorted(schedules, key=lambda schedule: schedule.id))
+
+    async def due_schedules(self, declared: Collection[str], *, limit: int) -> DueSchedules:
+        """Return what is due."""
+        home = await self._queues.home.looks.due_schedules(declared, limit=limit)
+        found = await asyncio.gather(*[looks.due_schedules(declared, limit=limit) for looks in await self._all()])
+        due = [(schedule.next_run_at or home.now, schedule.id, schedule) for part in found for schedule in part.due]
+        due.sort(key=lambda one: one[:2])
+        ahead = [part.next_run_at for part in found if part.next_run_at is not None] + [one[0] for one in due[limit:]]
+        return DueSchedules(home.now, [schedule for _, _, schedule in due[:limit]], min(ahead, default=None))
+
+    async def audit(self, *, limit: int) -> list[AuditEntry]:
+        """Return what people did."""
+        return await self._queues.home.looks.audit(limit=limit)
+
+    async def stranded(self, *, dead_after: timedelta) -> int:
+        """Count leases that nobody will rescue."""
+        home = await self._queues.home.looks.schedules([])
+        if any(server.seen_at > home.now - dead_after for server in await self.servers()):
+            return 0
+        found = await asyncio.gather(*[looks.stranded(dead_after=dead_after) for looks in await self._all()])
+        return min(sum(found), STRANDED_MOST)
+
+    async def kv_get(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the caller's own values."""
+        return await self._queues.home.looks.kv_get(keys)
+
+    async def kv_scan(self, prefix: bytes, *, after: bytes | None, limit: int) -> list[tuple[bytes, bytes]]:
+        """Return the caller's own values by prefix."""
+        return await self._queues.home.looks.kv_scan(prefix, after=after, limit=limit)
+
+    async def _all(self) -> list[Looks]:
+        return [self._queues.looks(name) for name in await self._queues.names()]

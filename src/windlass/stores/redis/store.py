@@ -1,0 +1,278 @@
+"""The store on Redis and Valkey: each move is one script, which decides in the server by the server's clock."""
+
+import os
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from windlass.core.clock import Clock, Rng
+from windlass.core.errors import ClientClosed, NotTransactional
+from windlass.core.filters import JobFilter
+from windlass.core.ids import JobId
+from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.retention import Retention
+from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
+from windlass.core.stats import MinuteCounts, QueueStats
+from windlass.core.store import (
+    AuditEntry,
+    Borrowed,
+    CancelOutcome,
+    Changed,
+    ClaimRequest,
+    Features,
+    Finding,
+    Glance,
+    Joined,
+    KvWrite,
+    Renewed,
+    Rescued,
+    RescueRequest,
+    ServerRecord,
+    Settlement,
+    SettleResult,
+)
+from windlass.core.topics import Hub, Topic
+from windlass.stores.redis.check import check
+from windlass.stores.redis.options import Options
+from windlass.stores.redis.room import Room, open_room
+
+KEEPS_AT_MOST: Final = 100_000
+"""Finished records per queue and end, unless somebody says otherwise: they take the memory of the jobs to come."""
+
+
+class RedisStore:
+    """Jobs in a server's memory; see `core.store.Store` for what each method promises.
+
+    Belongs to the event loop that opened it. After a fork the child opens connections of its own at its first call.
+    """
+
+    def __init__(self, options: Options, *, clock: Clock, rng: Rng) -> None:
+        """Keep jobs where `options` say; nothing is opened yet."""
+        self._options = options
+        self._clock = clock
+        self._rng = rng
+        self._hub = Hub()
+        self._room: Room | None = None
+        self._closed = False
+
+    @property
+    def features(self) -> Features:
+        """What this store can do."""
+        return Features(
+            transactional=False,
+            wakes_waiters=True,
+            between_processes=True,
+            survives_process=True,
+            replies_can_be_lost=True,
+            atomic_across_queues=not self._options.spread,
+            keeps_at_most=KEEPS_AT_MOST,
+        )
+
+    async def open(self) -> None:
+        """Connect, and write the layout when there is none."""
+        if self._room is None:
+            self._room = await self._open_room()
+
+    async def close(self) -> None:
+        """Finish what was handed over and let go of every connection."""
+        self._closed = True
+        room, self._room = self._room, None
+        if room is not None and room.pid == os.getpid():
+            await room.close()
+
+    def sibling(self) -> "RedisStore":
+        """Return another store on the same server."""
+        return RedisStore(self._options, clock=self._clock, rng=self._rng)
+
+    def listen(self, topics: Collection[Topic], ring: Callable[[], None]) -> Callable[[], None]:
+        """Call `ring` at every news on `topics`."""
+        stop = self._hub.listen(topics, ring)
+        if self._room is not None and self._room.pid == os.getpid():
+            self._room.listener.start()
+        return stop
+
+    def join(self, borrowed: Borrowed) -> Joined:  # noqa: ARG002 - there is none to join
+        """Refuse: there are no transactions of callers here."""
+        raise NotTransactional("redis")
+
+    def transaction(self) -> AbstractAsyncContextManager[Any]:
+        """Refuse: there are no transactions of callers here."""
+        raise NotTransactional("redis")
+
+    async def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> list[Enqueued]:
+        """Put jobs in line."""
+        return await (await self._here()).moves.enqueue(jobs, request_id)
+
+    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+        """Give ready jobs to the caller."""
+        return await (await self._here()).moves.claim(request, request_id)
+
+    async def settle(self, settlements: Sequence[Settlement], *, request_id: str | None = None) -> list[SettleResult]:
+        """Write how claims ended."""
+        return await (await self._here()).moves.settle(settlements, request_id)
+
+    async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
+        """Let claims hold for longer."""
+        return await (await self._here()).moves.renew(claims, lease)
+
+    async def note(self, notes: Sequence[Note]) -> list[bool]:
+        """Write progress and log lines."""
+        return await (await self._here()).moves.note(notes)
+
+    async def cancel(self, ids: Sequence[JobId], retention: Retention) -> list[CancelOutcome]:
+        """End waiting jobs, flag running ones."""
+        return await (await self._here()).moves.cancel(ids, retention)
+
+    async def retry(self, ids: Sequence[JobId]) -> list[Changed]:
+        """Give finished jobs a new life."""
+        return await (await self._here()).moves.retry(ids)
+
+    async def delete(self, ids: Sequence[JobId]) -> list[Changed]:
+        """Delete finished jobs."""
+        return await (await self._here()).moves.delete(ids)
+
+    async def reschedule(self, ids: Sequence[JobId], run_at: datetime | None) -> list[Changed]:
+        """Give waiting jobs another time."""
+        return await (await self._here()).moves.reschedule(ids, run_at)
+
+    async def set_paused(self, queue: str, *, paused: bool) -> None:
+        """Stop or start giving claims from a queue; returns when no claim that began before is under way."""
+        await (await self._here()).moves.set_paused(queue, paused=paused)
+
+    async def rescue(self, request: RescueRequest, retention: Retention) -> list[Rescued]:
+        """Take back claims; one that cannot be written does not stand in the way of the others."""
+        return await (await self._here()).moves.rescue(request, retention)
+
+    async def promote(self, *, limit: int) -> int:
+        """Make due jobs pending."""
+        return await (await self._here()).moves.promote(limit=limit)
+
+    async def prune(self, retention: Retention, *, limit: int) -> int:
+        """Delete records past their retention."""
+        return await (await self._here()).moves.prune(retention, limit=limit)
+
+    async def write_schedule(self, schedule: Schedule, *, expected: int | None) -> int | None:
+        """Write a schedule if its revision is still the expected one."""
+        return await (await self._here()).moves.write_schedule(schedule, expected=expected)
+
+    async def remove_schedule(self, schedule_id: str) -> bool:
+        """Remove a schedule."""
+        return await (await self._here()).moves.remove_schedule(schedule_id)
+
+    async def fire(self, firing: Firing) -> Fired:
+        """Enqueue the jobs of a schedule and move its next run on."""
+        return await (await self._here()).moves.fire(firing)
+
+    async def kv_write(self, write: KvWrite) -> bool:
+        """Write one of the caller's own values."""
+        return await (await self._here()).moves.kv_write(write)
+
+    async def lock(self, name: str, holder: str, ttl: timedelta) -> bool:
+        """Take or renew a lock."""
+        return await (await self._here()).moves.lock(name, holder, ttl)
+
+    async def unlock(self, name: str, holder: str) -> bool:
+        """Let go of a lock."""
+        return await (await self._here()).moves.unlock(name, holder)
+
+    async def beat(self, server: ServerRecord) -> None:
+        """Write that a server is live."""
+        await (await self._here()).moves.beat(server)
+
+    async def ended_servers(self) -> list[str]:
+        """Return nothing: a process on another machine that is silent may still be alive."""
+        return []
+
+    async def leave(self, server_id: str) -> None:
+        """Take a server out."""
+        await (await self._here()).moves.leave(server_id)
+
+    async def write_audit(self, entries: Sequence[AuditEntry]) -> None:
+        """Keep what people did."""
+        await (await self._here()).moves.write_audit(entries)
+
+    async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
+        """Return jobs with history and log."""
+        return await (await self._here()).looks.get(ids)
+
+    async def glance(self, ids: Collection[JobId]) -> dict[JobId, Glance]:
+        """Return where jobs stand."""
+        return await (await self._here()).looks.glance(ids)
+
+    async def jobs(self, chosen: JobFilter, *, after: int | None, limit: int) -> list[Job]:
+        """Return a page of jobs."""
+        return await (await self._here()).looks.jobs(chosen, after=after, limit=limit)
+
+    async def stats(self, queue: str | None = None) -> list[QueueStats]:
+        """Count by state."""
+        return await (await self._here()).looks.stats(queue)
+
+    async def due_in(self, queues: Sequence[str]) -> timedelta | None:
+        """Return how long it is until the next scheduled job comes due."""
+        return await (await self._here()).looks.due_in(queues)
+
+    async def paused(self, queues: Sequence[str]) -> list[str]:
+        """Return which queues are paused."""
+        return await (await self._here()).looks.paused(queues)
+
+    async def kinds(self, queue: str, known: Collection[str] = ()) -> list[str]:
+        """Return the kinds of pending jobs that are not known."""
+        return await (await self._here()).looks.kinds(queue, known)
+
+    async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
+        """Return the counts of each minute."""
+        return await (await self._here()).looks.minutes(since=since, until=until)
+
+    async def servers(self) -> list[ServerRecord]:
+        """Return every server."""
+        return await (await self._here()).looks.servers()
+
+    async def schedules(self, ids: Collection[str] | None = None) -> ScheduleList:
+        """Return schedules, and the store's time."""
+        return await (await self._here()).looks.schedules(ids)
+
+    async def due_schedules(self, declared: Collection[str], *, limit: int) -> DueSchedules:
+        """Return what is due."""
+        return await (await self._here()).looks.due_schedules(declared, limit=limit)
+
+    async def audit(self, *, limit: int) -> list[AuditEntry]:
+        """Return what people did."""
+        return await (await self._here()).looks.audit(limit=limit)
+
+    async def stranded(self, *, dead_after: timedelta) -> int:
+        """Count leases that nobody will rescue."""
+        return await (await self._here()).looks.stranded(dead_after=dead_after)
+
+    async def kv_get(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the caller's own values."""
+        return await (await self._here()).looks.kv_get(keys)
+
+    async def kv_scan(self, prefix: bytes, *, after: bytes | None, limit: int) -> list[tuple[bytes, bytes]]:
+        """Return the caller's own values by prefix."""
+        return await (await self._here()).looks.kv_scan(prefix, after=after, limit=limit)
+
+    async def check(self) -> list[Finding]:
+        """Look over the server."""
+        room = await self._here()
+        hears = None if self._hub.silent else room.listener.connected
+        return await check(room.runner, room.prefix, self._options, hears=hears)
+
+    async def _here(self) -> Room:
+        """Return what this process has open."""
+        room = self._room
+        return room if room is not None and room.pid == os.getpid() else await self._reopen()
+
+    async def _reopen(self) -> Room:
+        """Open connections of our own in a forked process."""
+        if self._closed or self._room is None:
+            raise ClientClosed
+        self._room.abandon()
+        self._room = await self._open_room()
+        return self._room
+
+    async def _open_room(self) -> Room:
+        room = await open_room(self._options, self._clock, self._rng, self._hub)
+        if not self._hub.silent:
+            room.listener.start()
+        return room

@@ -1,0 +1,103 @@
+"""The campaigns on Redis, in small; see `test_campaigns`."""
+
+from pathlib import Path
+
+import pytest
+
+import windlass
+from proofs import fleet, lost_replies, redis_everysec, sentinel_failover
+from proofs.redis_reader import RedisReader
+from proofs.report import Report, Verdict
+from tests.redis.server import new_url
+from windlass import NewJob
+from windlass.stores.redis.requests import Ask, pack
+
+
+def assert_holds(report: Report) -> None:
+    assert report.verdict is Verdict.HOLDS, report.text()
+
+
+def test_a_fleet_gets_over_dead_servers_connections_and_databases(tmp_path: Path) -> None:
+    """F13."""
+    plan = fleet.Plan(
+        jobs=1_000,
+        servers=2,
+        producers=2,
+        kills=2,
+        cuts=6,
+        crashes=2,
+        longest_down=0.5,
+        ahead=300,
+        lease=4.0,
+        back_within=15.0,
+    )
+
+    assert_holds(fleet.prove_on_redis(tmp_path, plan))
+
+
+def test_a_machine_that_stops_loses_the_last_moment_and_nothing_else(tmp_path: Path) -> None:
+    """F13."""
+    plan = redis_everysec.Plan(jobs=600, stops=2, soonest=0.7, servers=2, producers=2, oldest=10.0, back_within=15.0)
+
+    assert_holds(redis_everysec.prove(tmp_path, plan))
+
+
+def test_a_replica_takes_over_and_nothing_that_it_has_is_lost(tmp_path: Path) -> None:
+    """F13."""
+    load = sentinel_failover.Load(jobs_each=30, servers=1, producers=1, pause=0.5, back_within=15.0)
+
+    assert_holds(sentinel_failover.prove(tmp_path, sentinel_failover.Plan(waited=1, unwaited=1, oldest=5.0, load=load)))
+
+
+def test_a_lost_reply_makes_nothing_twice(tmp_path: Path) -> None:
+    """F14."""
+    assert_holds(lost_replies.prove_on_redis(tmp_path, lost_replies.Plan(replies=40)))
+
+
+def test_without_receipts_lost_replies_do_things_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgetful(ask: Ask) -> bytes:
+        """Never say that it was asked for before."""
+        return pack({name: value for name, value in ask.items() if name != "again"})
+
+    monkeypatch.setattr("windlass.stores.redis.runner.pack", forgetful)
+
+    report = lost_replies.prove_on_redis(tmp_path, lost_replies.Plan(replies=40))
+
+    assert report.verdict is Verdict.BROKEN
+    assert "enqueue one: created: False" in report.text()
+
+
+@pytest.mark.parametrize(
+    "key, complaint", [("ready|q|", "pending kept 2, counted 3"), ("jobs|q", "kept 2"), ("queues", "not among")]
+)
+def test_the_reader_notices_a_job_that_is_not_where_it_belongs(key: str, complaint: str) -> None:
+    with new_url() as url:
+        with windlass.connect_sync(url) as client:
+            client.enqueue_many([NewJob("q") for _ in range(3)])
+        reader = RedisReader(url)
+        assert (reader.counts_off(), reader.integrity(), reader.unfinished(), reader.totals()) == ([], [], 3, (3, 0))
+
+        with reader.reading() as direct:
+            if key == "queues":
+                direct.srem(reader.key(key), "q")
+            else:
+                direct.zremrangebyrank(reader.key(key), 0, 0)
+
+        assert complaint in " ".join(reader.counts_off())
+
+
+def test_the_reader_notices_what_belongs_to_no_job() -> None:
+    with new_url() as url:
+        with windlass.connect_sync(url) as client:
+            client.enqueue_many([NewJob("q"), NewJob("q")])
+            claim = client.claim("q", lease=0)
+            assert claim is not None
+            client.nack(claim, "why")
+        reader = RedisReader(url)
+
+        with reader.reading() as direct:
+            direct.delete(reader.key(f"job|{claim.job.id}"))
+
+        said = " ".join(reader.integrity())
+        assert f"history of {claim.job.id}, which is not there" in said
+        assert f"{claim.job.id} among all of q" in said

@@ -1,0 +1,74 @@
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.http.given_app import LIMITED, GivenApp, an_app
+from tests.http.hostile_calls import hostile_calls
+from windlass.api.operations import OPERATIONS
+
+MARK = "their-secret"
+SERVER: dict[str, Any] = {
+    "id": "theirs#1",
+    "name": MARK,
+    "host": MARK,
+    "pid": 1,
+    "version": "1",
+    "started_at": "2020-01-01T00:00:00Z",
+    "seen_at": "2020-01-01T00:00:00Z",
+    "queues": ["theirs"],
+}
+
+
+@pytest.mark.parametrize("text", ["theirs", "their-schedule", "theirs#1", "%"])
+async def test_no_call_tells_or_changes_anything_of_another_queue(text: str, tmp_path: Path) -> None:
+    database = tmp_path / "jobs.db"
+    async with an_app(f"sqlite:///{database}?synchronous=normal") as given:
+        waiting, running = await _theirs(given)
+        before, [counted] = _theirs_of(database), await given.client.store.stats("theirs")
+        called: set[str] = set()
+        for job in (waiting, running):
+            # where a text is not asked for, the plain one is a job's id
+            for method, path, body, where in hostile_calls(text, job, ids=job):
+                reply = await (given.get(path, who=LIMITED) if method == "GET" else given.post(path, body, who=LIMITED))
+                assert reply.status < 500, where
+                assert MARK.encode() not in reply.body.replace(text.encode(), b""), (where, reply.body)
+                called.add(where.partition(" ")[0])
+
+        assert _theirs_of(database) >= before
+        assert await given.client.store.stats("theirs") == [counted]
+    without_text = {"about", "servers", "ended_servers", "check", "promote"}
+    assert called >= {operation.name for operation in OPERATIONS} - without_text
+
+
+async def test_what_is_asked_for_as_a_whole_tells_nothing_of_another_queue(tmp_path: Path) -> None:
+    async with an_app(f"sqlite:///{tmp_path}/jobs.db?synchronous=normal") as given:
+        await _theirs(given)
+        for operation in OPERATIONS:
+            if operation.method == "GET" and "{id}" not in operation.path and operation.name != "news":
+                query = "?since=2020-01-01T00:00:00Z&until=2999-01-01T00:00:00Z" if operation.name == "minutes" else ""
+                reply = await given.get(operation.path.removeprefix("/api/v1") + query, who=LIMITED)
+                assert reply.status in (200, 403)
+                assert b"their" not in reply.body, operation.name
+
+
+async def _theirs(given: GivenApp) -> list[str]:
+    """Put something of everything into another queue; return the ids of a job that waits and one that runs."""
+    job = {"queue": "theirs", "kind": MARK, "payload": MARK, "headers": {"h": MARK}, "tenant": MARK}
+    told = await given.done("/jobs", {"jobs": [{**job, "priority": 1}, {**job, "unique": "their-key"}]})
+    [claim] = (await given.done("/claims", {"queues": ["theirs"], "worker": MARK}))["claims"]
+    held = {"id": claim["job"]["id"], "token": claim["token"]}
+    await given.done("/claims/note", {"notes": [{**held, "lines": [{"level": "info", "text": MARK}]}]})
+    await given.done("/schedules/put", {"id": "their-schedule", "rule": 60, "job": job})
+    await given.done("/servers/beat", {"server": SERVER})
+    await given.done("/kv/write", {"key": "their-key", "value": MARK})
+    await given.done("/locks/take", {"name": "theirs", "holder": MARK, "ttl": 3600})
+    return [each["id"] for each in reversed(told["jobs"])]
+
+
+def _theirs_of(database: Path) -> set[str]:
+    """Return every row that tells of them; the callers may write more of these, as a schedule of their own."""
+    with closing(sqlite3.connect(database)) as connection:
+        return {line for line in connection.iterdump() if "their" in line}
