@@ -21,7 +21,7 @@ class BenchApp:
 
     def __init__(self, url: str, *, keep: timedelta = KEPT, arrived: Callable[[int], None] | None = None) -> None:
         """Open nothing; all settings but the retention of finished jobs are the defaults."""
-        self.app = windlass.App(url, queue=QUEUE, keep_succeeded=keep)
+        self.app = windlass.App(url, queue=QUEUE, keep_succeeded=keep, keep_max=None)
         self.count = count = Count()
 
         @self.app.job

@@ -1,7 +1,7 @@
 """The measurements of a queue with a worker on an event loop, written once for all peers on a server."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +26,7 @@ class AsyncQueue(Protocol):
         ...
 
     async def put_many(self, values: Sequence[Payload]) -> None:
-        """Enqueue in one call of the peer's own."""
+        """Enqueue in one call of the peer's own, or by as many callers as it bears."""
         ...
 
     def working(self, arrived: Arrived) -> AbstractAsyncContextManager[None]:
@@ -46,13 +46,25 @@ class Open(Protocol):
         ...
 
 
+Run = Callable[[Coroutine[object, object, Outcome | None]], Outcome]
+
+
 def run(main: Coroutine[object, object, Outcome | None]) -> Outcome:
     """Run on uvloop, as the peers' own commands do."""
     outcome: Outcome | None = import_module("uvloop").run(main)
     return outcome or Outcome()
 
 
-def enqueue_one(open_queue: Open) -> Measure:
+def run_on_asyncio(main: Coroutine[object, object, Outcome | None]) -> Outcome:
+    """Run on the interpreter's own loop."""
+
+    async def whole() -> Outcome | None:
+        return await main
+
+    return asyncio.run(whole()) or Outcome()
+
+
+def enqueue_one(open_queue: Open, *, by: Run = run) -> Measure:
     """Measure one call after the other."""
 
     async def measure(trial: Trial) -> Outcome:
@@ -67,10 +79,10 @@ def enqueue_one(open_queue: Open) -> Measure:
                     break
             return Outcome(watch.figures(done))
 
-    return lambda trial: run(measure(trial))
+    return lambda trial: by(measure(trial))
 
 
-def enqueue_callers(open_queue: Open) -> Measure:
+def enqueue_callers(open_queue: Open, *, by: Run = run) -> Measure:
     """Measure many coroutines on one opened queue, each making one call after the other."""
 
     async def measure(trial: Trial) -> Outcome:
@@ -88,10 +100,10 @@ def enqueue_callers(open_queue: Open) -> Measure:
             done = await asyncio.gather(*[call(caller) for caller in range(CALLERS)])
             return Outcome(watch.figures(sum(done)))
 
-    return lambda trial: run(measure(trial))
+    return lambda trial: by(measure(trial))
 
 
-def enqueue_many(open_queue: Open) -> Measure:
+def enqueue_many(open_queue: Open, *, by: Run = run) -> Measure:
     """Measure batches of 1,000."""
 
     async def measure(trial: Trial) -> Outcome:
@@ -106,7 +118,7 @@ def enqueue_many(open_queue: Open) -> Measure:
                     break
             return Outcome(watch.figures(done))
 
-    return lambda trial: run(measure(trial))
+    return lambda trial: by(measure(trial))
 
 
 def drain(name: str, open_queue: Open, *, keep: bool) -> Measure:
@@ -209,6 +221,17 @@ def bulk_producer(open_queue: Open) -> Produce:
         run(enqueue())
 
     return produce
+
+
+async def by_callers(put: Callable[[Payload], Awaitable[None]], values: Sequence[Payload]) -> None:
+    """Enqueue many by a peer that has no call for it: 64 callers share the work, as many as connections bear."""
+    left = iter(values)
+
+    async def call() -> None:
+        for value in left:
+            await put(value)
+
+    await asyncio.gather(*[call() for _ in range(CALLERS)])
 
 
 @asynccontextmanager

@@ -14,8 +14,8 @@ from benchmarks.producer import producer
 from benchmarks.workload import BULK, CALLERS, Payload, Stopwatch, chunks, payload, payloads
 
 
-class BlockingQueue(Protocol):
-    """One peer, opened on a file."""
+class Producer(Protocol):
+    """One peer that is opened to enqueue."""
 
     def put(self, value: Payload) -> None:
         """Enqueue one job."""
@@ -24,6 +24,10 @@ class BlockingQueue(Protocol):
     def put_many(self, values: Sequence[Payload]) -> None:
         """Enqueue in one commit; where the peer has no call for it, only used to fill the queue untimed."""
         ...
+
+
+class BlockingQueue(Producer, Protocol):
+    """One peer, opened on a file."""
 
     def take(self, *, keep: bool) -> int:
         """Claim and finish what the peer's own loop does in one round; return how many jobs, 0 when none is left."""
@@ -53,9 +57,10 @@ class PollingQueue(BlockingQueue, Protocol):
 LOOK_EVERY = 0.001
 
 Open = Callable[[Path], AbstractContextManager[BlockingQueue]]
+OpenProducer = Callable[[Path], AbstractContextManager[Producer]]
 
 
-def enqueue_one(open_queue: Open) -> Measure:
+def enqueue_one(open_queue: OpenProducer) -> Measure:
     """Measure one call after the other."""
 
     def measure(trial: Trial) -> Outcome:
@@ -73,7 +78,7 @@ def enqueue_one(open_queue: Open) -> Measure:
     return measure
 
 
-def enqueue_callers(open_queue: Open) -> Measure:
+def enqueue_callers(open_queue: OpenProducer) -> Measure:
     """Measure many threads on one opened queue, each making one call after the other."""
 
     def measure(trial: Trial) -> Outcome:
@@ -99,7 +104,7 @@ def enqueue_callers(open_queue: Open) -> Measure:
     return measure
 
 
-def enqueue_many(open_queue: Open) -> Measure:
+def enqueue_many(open_queue: OpenProducer) -> Measure:
     """Measure batches of 1,000."""
 
     def measure(trial: Trial) -> Outcome:
@@ -157,7 +162,7 @@ def end_to_end(name: str, open_queue: Open) -> Measure:
     return measure
 
 
-def bulk_producer(open_queue: Open) -> Produce:
+def bulk_producer(open_queue: OpenProducer) -> Produce:
     """Enqueue in batches of 1,000."""
 
     def produce(folder: Path, count: int, ready: Callable[[], None]) -> None:
@@ -189,7 +194,7 @@ def claim_latency(open_queue: Callable[[Path], AbstractContextManager[BatchQueue
     return measure
 
 
-def pickup(name: str, open_queue: Open) -> Measure:
+def pickup(name: str, open_queue: OpenProducer) -> Measure:
     """Measure the time to an idle consumer in another process."""
 
     def measure(trial: Trial) -> Outcome:

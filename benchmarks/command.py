@@ -5,14 +5,16 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import contestants, machine, markdown, postgres_databases, terminal
+from benchmarks import contestants, http_serving, machine, markdown, postgres_databases, redis_databases, terminal
 from benchmarks.contestant import Trial
 from benchmarks.measurements import ALL_OURS, PARTS
 from benchmarks.plan import plan
 from benchmarks.postgres_cluster import cluster
+from benchmarks.redis_server import server
 from benchmarks.report import Report
 from benchmarks.run import Finding, Runner
 from benchmarks.summary import summarise
@@ -38,12 +40,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 @contextmanager
 def _engine(options: argparse.Namespace) -> Generator[dict[str, str]]:
     """Run a server where the store needs one; yields what the report says of it."""
-    if options.store != "postgres":
-        yield {}
-        return
-    with cluster(programs=options.programs, directory=options.directory) as server:
-        postgres_databases.announce(server)
-        yield {"Postgres": server.ask("show server_version")}
+    match options.store:
+        case "postgres":
+            with cluster(programs=options.programs, directory=options.directory) as postgres:
+                postgres_databases.announce(postgres)
+                yield {"Postgres": postgres.ask("show server_version")}
+        case "redis":
+            with server(programs=options.programs, directory=options.directory) as redis:
+                redis_databases.announce(redis)
+                yield redis.version()
+        case "http":
+            with TemporaryDirectory(prefix="windlass-bench-") as folder:
+                http_serving.announce(Path(folder))
+                yield {name: version(name) for name in ("starlette", "uvicorn", "httptools")}
+        case _:
+            yield {}
 
 
 def _run(options: argparse.Namespace, folder: Path, engine: dict[str, str]) -> Report:
@@ -108,10 +119,10 @@ def _parser() -> argparse.ArgumentParser:
         "--store",
         choices=list(contestants.STORES),
         default="sqlite",
-        help="whose contestants: sqlite, postgres (sqlite)",
+        help="whose contestants: sqlite, postgres, redis, http (sqlite)",
     )
     parser.add_argument(
-        "--programs", type=Path, help="the folder of another Postgres server's programs (those of the wheel)"
+        "--programs", type=Path, help="the folder of another Postgres' or Redis' programs (those of the wheel)"
     )
     parser.add_argument(
         "--contestants",

@@ -1,16 +1,18 @@
 """The rows of the report: what is measured, in which unit, and what Windlass has to reach."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-OURS = "windlass"
-IN_MEMORY = "windlass-memory"
-SERVER = "windlass-server"
-SERVER_IN_MEMORY = "windlass-server-memory"
-ON_POSTGRES = "windlass-postgres"
-SERVER_ON_POSTGRES = "windlass-server-postgres"
-ALL_OURS = frozenset({OURS, IN_MEMORY, SERVER, SERVER_IN_MEMORY, ON_POSTGRES, SERVER_ON_POSTGRES})
+CLIENTS = {
+    "sqlite": "windlass",
+    "memory": "windlass-memory",
+    "postgres": "windlass-postgres",
+    "redis": "windlass-redis",
+    "http": "windlass-http",
+}
+SERVERS = {store: client.replace("windlass", "windlass-server") for store, client in CLIENTS.items()}
+ALL_OURS = frozenset({*CLIENTS.values(), *SERVERS.values()})
 
 
 class Unit(StrEnum):
@@ -66,47 +68,61 @@ class Measurement:
 
 
 def _rate(title: str, name: str, part: str, **targets: Target) -> Measurement:
-    clients = {"sqlite": OURS, "memory": IN_MEMORY, "postgres": ON_POSTGRES}
-    named = {clients[store]: target for store, target in targets.items()}
+    named = {CLIENTS[store]: target for store, target in targets.items()}
     return Measurement(name, part, (Figure(title, "rate", targets=named),))
 
 
 def _drain(title: str, name: str, **targets: Target) -> Measurement:
     named = {who.replace("_", "-"): target for who, target in targets.items()}
-    cpu = {SERVER: Target(35), SERVER_IN_MEMORY: Target(20), SERVER_ON_POSTGRES: Target(30, 14)}
-    memory = {SERVER: Target(60), SERVER_ON_POSTGRES: Target(60)}
+    cpu = _of_servers(sqlite=Target(35), memory=Target(20), postgres=Target(30, 14), redis=Target(50, 25))
     return Measurement(
         name,
         "claim",
         (
             Figure(f"drain, {title}", "rate", targets=named),
             Figure("its processor time per job", "cpu_us", Unit.MICROSECONDS, targets=cpu, judged_only=True),
-            Figure("the most memory it held", "peak_mib", Unit.MEBIBYTES, targets=memory),
+            Figure("the most memory it held", "peak_mib", Unit.MEBIBYTES, targets=_served(Target(60))),
+            Figure("processor time of the process that serves, per job", "serving_cpu_us", Unit.MICROSECONDS),
+            Figure(
+                "the most memory that one held", "serving_mib", Unit.MEBIBYTES, targets=_of_servers(http=Target(60))
+            ),
         ),
     )
 
 
 def _large(title: str, name: str) -> Measurement:
-    targets = _alike(Target(0.9), Target(0.9))
     return Measurement(
         name,
         "large",
         (
-            Figure(f"drain on a store full of {title}", "kept", Unit.SHARE, targets=targets),
+            Figure(f"drain on a store full of {title}", "kept", Unit.SHARE, targets=_alike(Target(0.9), but=("http",))),
             Figure("its rate", "rate"),
             Figure("the rate in turns on an empty store", "rate_empty"),
         ),
     )
 
 
-def _alike(sqlite: Target, postgres: Target) -> dict[str, Target]:
-    return {OURS: sqlite, SERVER: sqlite, ON_POSTGRES: postgres, SERVER_ON_POSTGRES: postgres}
+def _alike(target: Target, *, but: Collection[str] = (), **others: Target) -> dict[str, Target]:
+    """Return one target for client and server on every store but memory and those that have none.
+
+    `others` name stores that have their own.
+    """
+    shared = [store for store in CLIENTS if store not in {"memory", *but}]
+    return {by[store]: others.get(store, target) for by in (CLIENTS, SERVERS) for store in shared}
 
 
-def _served(target: Target, *, memory: bool = False) -> dict[str, Target]:
-    """Return one target for the server on every store."""
-    servers = [SERVER, SERVER_ON_POSTGRES, *([SERVER_IN_MEMORY] if memory else [])]
-    return dict.fromkeys(servers, target)
+def _of_servers(**targets: Target) -> dict[str, Target]:
+    return {SERVERS[store]: target for store, target in targets.items()}
+
+
+def _served(target: Target, *, but: Collection[str] = ("memory",)) -> dict[str, Target]:
+    """Return one target for the server on every store but those that have none."""
+    return {server: target for store, server in SERVERS.items() if store not in but}
+
+
+def _called(target: Target, *, but: Collection[str] = ("memory",)) -> dict[str, Target]:
+    """Return one target for the client on every store but those that have none."""
+    return {client: target for store, client in CLIENTS.items() if store not in but}
 
 
 MS = Unit.MILLISECONDS
@@ -119,6 +135,8 @@ MEASUREMENTS = (
         sqlite=Target(3_500, 5_000),
         memory=Target(60_000),
         postgres=Target(2_500, 3_400),
+        redis=Target(5_000, 8_000),
+        http=Target(1_500, 3_000),
     ),
     _rate(
         "enqueue by 64 callers at once",
@@ -126,6 +144,8 @@ MEASUREMENTS = (
         "enqueue",
         sqlite=Target(25_000, 60_000),
         postgres=Target(15_000, 40_000),
+        redis=Target(20_000, 50_000),
+        http=Target(4_000, 10_000),
     ),
     _rate(
         "enqueue_many, 1,000 at once",
@@ -134,6 +154,8 @@ MEASUREMENTS = (
         sqlite=Target(100_000, 200_000),
         memory=Target(200_000),
         postgres=Target(60_000, 120_000),
+        redis=Target(50_000, 100_000),
+        http=Target(20_000, 50_000),
     ),
     _drain(
         "records deleted at the ack",
@@ -143,6 +165,8 @@ MEASUREMENTS = (
         windlass_server=Target(25_000, over_peer=1.7),
         windlass_server_memory=Target(50_000),
         windlass_server_postgres=Target(30_000, 55_000, over_peer=1.8),
+        windlass_server_redis=Target(15_000, 35_000, over_peer=3),
+        windlass_server_http=Target(6_000, 15_000),
     ),
     _drain(
         "finished records kept",
@@ -152,14 +176,14 @@ MEASUREMENTS = (
         windlass_server=Target(25_000, over_peer=1.7),
         windlass_server_memory=Target(40_000),
         windlass_server_postgres=Target(22_000, 40_000),
+        windlass_server_redis=Target(12_000, 28_000),
+        windlass_server_http=Target(5_000, 12_000),
     ),
     Measurement(
         "claim_latency",
         "claim",
         (
-            Figure(
-                "claim of 20 during a drain, p99", "p99", MS, targets=dict.fromkeys((OURS, ON_POSTGRES), Target(2.5))
-            ),
+            Figure("claim of 20 during a drain, p99", "p99", MS, targets=_called(Target(2.5), but=("memory", "http"))),
             Figure("its first tenth, p99", "p99_first", MS),
             Figure("its last tenth, p99", "p99_last", MS),
             Figure("its first tenth, p50", "p50_first", MS),
@@ -173,7 +197,9 @@ MEASUREMENTS = (
             Figure(
                 "enqueued by one process, worked by another",
                 "rate",
-                targets={SERVER: Target(15_000), SERVER_ON_POSTGRES: Target(18_000, 35_000)},
+                targets=_of_servers(
+                    sqlite=Target(15_000), postgres=Target(18_000, 35_000), redis=Target(10_000, 25_000)
+                ),
             ),
         ),
     ),
@@ -185,7 +211,7 @@ MEASUREMENTS = (
                 "windlass worker: two processes over one, jobs of 0.3 ms",
                 "gain",
                 Unit.TIMES,
-                targets=_served(Target(1.5)),
+                targets=_served(Target(1.5), but=("memory", "http")),
             ),
             Figure("the rate of one", "rate_one"),
             Figure("the rate of two", "rate_two"),
@@ -195,9 +221,21 @@ MEASUREMENTS = (
         "pickup",
         "pickup",
         (
-            Figure("pick-up by an idle process, p50", "pickup", MS, 50, targets=_alike(Target(3, 1), Target(3, 1.5))),
+            Figure(
+                "pick-up by an idle process, p50",
+                "pickup",
+                MS,
+                50,
+                targets=_alike(Target(3, 1), postgres=Target(3, 1.5), redis=Target(1.5, 1), http=Target(4, 2)),
+            ),
             Figure("pick-up by an idle process, p95", "pickup", MS, 95),
-            Figure("pick-up by an idle process, p99", "pickup", MS, 99, targets=_alike(Target(15, 4), Target(6, 4))),
+            Figure(
+                "pick-up by an idle process, p99",
+                "pickup",
+                MS,
+                99,
+                targets=_alike(Target(15, 4), postgres=Target(6, 4), redis=Target(3, 2), http=Target(15, 8)),
+            ),
         ),
     ),
     Measurement(
@@ -211,7 +249,7 @@ MEASUREMENTS = (
                 "late",
                 MS,
                 99,
-                targets=_served(Target(50), memory=True),
+                targets=_served(Target(50), but=()),
             ),
         ),
     ),
@@ -226,7 +264,7 @@ MEASUREMENTS = (
                 "late",
                 MS,
                 99,
-                targets=_served(Target(50), memory=True),
+                targets=_served(Target(50), but=()),
             ),
         ),
     ),
@@ -239,9 +277,7 @@ MEASUREMENTS = (
         "import",
         "import",
         (
-            Figure(
-                "import, over a bare interpreter", "import", MS, targets=dict.fromkeys((OURS, ON_POSTGRES), Target(100))
-            ),
+            Figure("import, over a bare interpreter", "import", MS, targets=_called(Target(100))),
             Figure("import and first use, over a bare interpreter", "first_use", MS),
         ),
     ),
@@ -257,7 +293,7 @@ MEASUREMENTS = (
                 "drain after half of the rows, dead ones kept by an old snapshot",
                 "kept",
                 Unit.SHARE,
-                targets=_alike(Target(0.9), Target(0.9)),
+                targets=_alike(Target(0.9), but=("http",)),
             ),
             Figure("its rate at the end", "rate_last"),
             Figure("its rate at the beginning", "rate_first"),

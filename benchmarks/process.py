@@ -13,6 +13,8 @@ import msgspec
 from benchmarks.child import Answer, Request
 
 ROOT = Path(__file__).parent.parent
+PEERS = Path(sys.prefix) / "peers"
+"""Environments of single contestants, inside of the one that runs this: not all peers agree on one driver's version."""
 
 
 class MeasurementFailed(Exception):
@@ -30,7 +32,13 @@ def ask(request: Request, *, answer: Path, seconds: float) -> Answer:
     Raises `MeasurementFailed` with the child's last word when it fails or takes longer than `seconds`. No process that
     it started outlives the call, however the call ends.
     """
-    command = [sys.executable, "-m", "benchmarks.child", msgspec.json.encode(request).decode(), str(answer)]
+    command = [
+        _interpreter_of(request.contestant),
+        "-m",
+        "benchmarks.child",
+        msgspec.json.encode(request).decode(),
+        str(answer),
+    ]
     with TemporaryFile("w+") as said:
         # a session of its own: what the child starts is in its group, and ends with it
         child = subprocess.Popen(
@@ -54,3 +62,8 @@ def ask(request: Request, *, answer: Path, seconds: float) -> Answer:
             last_line = said.read().strip().rpartition("\n")[2]
             raise MeasurementFailed(request, last_line or f"exit code {code}")
     return msgspec.json.decode(answer.read_bytes(), type=Answer)
+
+
+def _interpreter_of(contestant: str) -> str:
+    own = PEERS / contestant / "bin" / "python"
+    return str(own) if own.exists() else sys.executable

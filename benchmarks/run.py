@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from benchmarks import postgres_databases
+from benchmarks import postgres_databases, redis_databases
 from benchmarks.child import Answer, Introduction, Request
 from benchmarks.contestant import Trial
 from benchmarks.measurements import MEASUREMENTS
@@ -95,4 +95,5 @@ class Runner:
 
 def _remove(folder: Path) -> None:
     postgres_databases.drop_all(folder)
+    redis_databases.empty(folder)
     shutil.rmtree(folder)

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import postgres_databases
+from benchmarks import http_serving, postgres_databases, redis_databases
 
 Url = Callable[[Path, str], str]
-"""Returns the URL of the store of this name that belongs to a folder, every option at its default."""
+"""Returns the URL of the store of this name that belongs to a folder, every option at its default but
+what parts the stores of one folder."""
 
 MAIN = postgres_databases.MAIN
 CROWDED = "crowded"
@@ -27,3 +28,13 @@ def memory_url(folder: Path, name: str) -> str:
 def postgres_url(folder: Path, name: str) -> str:
     """Return the URL of a database of the folder's own."""
     return postgres_databases.url_of(folder, name)
+
+
+def redis_url(folder: Path, name: str) -> str:
+    """Return the URL of the folder's own database; a prefix parts its stores."""
+    return f"{redis_databases.url_of(folder)}?prefix={name}"
+
+
+def http_url(folder: Path, name: str) -> str:
+    """Return the URL of a process that serves a file in the folder."""
+    return http_serving.serving(folder, name).url

@@ -13,6 +13,8 @@ from proofs import (
     failover,
     failpoints,
     fleet,
+    http_fleet,
+    http_fuzz,
     late_commit,
     lost_replies,
     machine,
@@ -20,7 +22,9 @@ from proofs import (
     poison,
     processes,
     producer_kills,
+    redis_everysec,
     schedules,
+    sentinel_failover,
     server_kills,
     signals,
     stale,
@@ -74,6 +78,27 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
     "failover": lambda folder, scale: failover.prove(
         folder, failover.Plan(failovers=max(20 // scale, 3), unwaited=max(6 // scale, 2))
     ),
+    "redis-fleet": lambda folder, scale: fleet.prove_on_redis(
+        folder,
+        fleet.Plan(
+            jobs=20_000 // scale,
+            kills=max(30 // scale, 2),
+            cuts=max(60 // scale, 4),
+            crashes=max(20 // scale, 1),
+            longest_down=2.0,
+        ),
+    ),
+    "redis-restarts": lambda folder, scale: fleet.prove_on_redis(
+        folder,
+        fleet.Plan(jobs=5_000 // scale, kills=0, cuts=0, crashes=max(10 // scale, 1), stops_too=True, longest_down=10),
+        "redis-restarts",
+    ),
+    "redis-terminations": lambda folder, scale: terminations.prove_on_redis(
+        folder, terminations.Plan(calm=15 / scale, seconds=30 / scale)
+    ),
+    "redis-everysec": lambda folder, scale: redis_everysec.prove(
+        folder, redis_everysec.Plan(jobs=10_000 // scale, stops=max(20 // scale, 2))
+    ),
     "terminations": lambda folder, scale: terminations.prove(
         folder, terminations.Plan(calm=15 / scale, seconds=30 / scale)
     ),
@@ -81,6 +106,25 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
         folder, late_commit.Plan(times=50 // scale, worked_before=max(20_000 // scale, 6_000))
     ),
     "lost-replies": lambda folder, scale: lost_replies.prove(folder, lost_replies.Plan(replies=1_000 // scale)),
+    "redis-failover": lambda folder, scale: sentinel_failover.prove(
+        folder, sentinel_failover.Plan(waited=max(10 // scale, 2), unwaited=max(10 // scale, 2))
+    ),
+    "redis-lost-replies": lambda folder, scale: lost_replies.prove_on_redis(
+        folder, lost_replies.Plan(replies=1_000 // scale)
+    ),
+    "schemathesis": lambda folder, scale: http_fuzz.prove(folder, http_fuzz.Plan(cases=5_000 // scale)),
+    "http-fleet": lambda folder, scale: http_fleet.prove(
+        folder,
+        http_fleet.Plan(
+            jobs=20_000 // scale,
+            workers=max(10 // scale, 2),
+            crashes=max(20 // scale, 2),
+            cuts=max(20 // scale, 2),
+        ),
+    ),
+    "http-lost-replies": lambda folder, scale: lost_replies.prove_over_http(
+        folder, lost_replies.Plan(replies=1_000 // scale)
+    ),
     "transactions": lambda folder, scale: transactions.prove(
         folder, transactions.Plan(commits=200 // scale, rollbacks=200 // scale)
     ),

@@ -77,8 +77,8 @@ class Probe:
         return claim
 
     def _settle(self, claim: Claim) -> None:
-        self._ledger.write("begun", claim.job.id, delivery=claim.delivery, note="by hand")
-        self._ledger.write("ended", claim.job.id, delivery=claim.delivery)
+        self._ledger.write("begun", claim.job.id, delivery=claim.delivery, note="by hand", token=claim.token)
+        self._ledger.write("ended", claim.job.id, delivery=claim.delivery, token=claim.token)
         try:
             self._client.ack(claim)
         except WindlassError as error:

@@ -1,23 +1,25 @@
-"""A fleet on Postgres, with all that can happen to it: every job comes to its end, and every attempt has its reason.
+"""A fleet on a database, with all that can happen to it: every job comes to its end, and every attempt has its reason.
 
 Four servers and four producers work while servers are killed, sessions are ended by the database, and the database
 itself is killed. A lost connection alone must cost nothing: neither a job, nor a second one, nor an attempt.
 """
 
+import math
 import time
 from collections import Counter
 from pathlib import Path
 
 from proofs.children import Children
 from proofs.fleet_campaign import Campaign, Done, Outage, Plan
+from proofs.fleet_database import Database
 from proofs.fleet_producers import NUMBER
 from proofs.ledger import Entry, read
-from proofs.postgres_reader import Claimed, Delivery, PostgresReader
+from proofs.reader import Claimed, Delivery, FleetReader
 from proofs.report import Report
 from proofs.serving import Place, begun_and_not_ended, check_ends, check_store, ended, enqueue, figure_attempts, key
-from proofs.stores import durable_postgres, name_store
+from proofs.stores import name_store, postgres_database, redis_database
 
-__all__ = ["Plan", "prove"]
+__all__ = ["Plan", "check", "prove", "prove_on_redis", "work"]
 
 PROMISE = (
     "whatever dies, servers, sessions or the database: no job is lost or doubled, no stale end is accepted, every "
@@ -29,53 +31,72 @@ CLOCKS_DIFFER = 0.05
 
 
 def prove(folder: Path, plan: Plan, part: str = "fleet") -> Report:
-    report = Report(part, PROMISE)
-    with durable_postgres() as cluster, Children(folder / "ledger") as children:
-        place = Place(cluster.url, folder / "ledger")
-        enqueue(place, [])
-        campaign = Campaign(place, cluster, plan, children)
+    """Let it happen on Postgres."""
+    with postgres_database() as database:
+        return _prove(folder, plan, Report(part, PROMISE), database)
+
+
+def prove_on_redis(folder: Path, plan: Plan, part: str = "redis-fleet") -> Report:
+    """Let it happen on a Redis that syncs each write before it is answered."""
+    with redis_database() as database:
+        return _prove(folder, plan, Report(part, PROMISE), database)
+
+
+def _prove(folder: Path, plan: Plan, report: Report, database: Database) -> Report:
+    place = Place(database.url, folder / "ledger")
+    done = work(place, database, plan)
+    name_store(report, place)
+    check(report, place, plan, done, database.at_work)
+    return report
+
+
+def work(place: Place, database: Database, plan: Plan) -> Done:
+    """Let a fleet work until nothing is left, whatever happens meanwhile; return what did."""
+    enqueue(place, [])
+    with Children(place.ledger) as children:
+        campaign = Campaign(place, database, plan, children)
         try:
             campaign.run()
         finally:
             campaign.close()
-        name_store(report, place)
-        _check(report, place, plan, campaign.done)
-    return report
+    return campaign.done
 
 
-def _check(report: Report, place: Place, plan: Plan, done: Done) -> None:
+def check(report: Report, place: Place, plan: Plan, done: Done, at_work: str) -> None:
+    """Compare what was done and told with what is in the store; `at_work` is what a session did that was not idle."""
     entries = list(read(place.ledger))
-    reader = PostgresReader(place.url)
-    _check_faults(report, plan, done, entries)
+    reader = place.fleet_reader
+    _check_faults(report, plan, done, entries, at_work)
     _check_jobs(report, plan, reader, entries)
     figure_attempts(report, entries)
     check_ends(report, place, [entry.job for entry in entries if entry.event == "ok"], ended(entries))
-    _check_attempts(report, reader, entries, done)
+    _check_attempts(report, plan, reader, entries, done)
     _check_stale(report, reader, entries)
-    _check_returns(report, plan, reader.claims(), done)
+    check_tokens(report, reader, entries)
+    check_returns(report, plan, reader.claims(), done)
     report.never("what went wrong otherwise", done.failed)
     report.never("servers registered that were not killed", set(reader.servers()) - done.killed_at.keys())
     check_store(report, place, entries, kills=plan.kills)
 
 
-def _check_faults(report: Report, plan: Plan, done: Done, entries: list[Entry]) -> None:
+def _check_faults(report: Report, plan: Plan, done: Done, entries: list[Entry], at_work: str) -> None:
     """Every fault was delivered, and met work."""
     inside = {entry.process for entry in begun_and_not_ended(entries).values()} & done.killed
     busy = [state for state in done.cut_states if state != "idle"]
     report.figure("kills of a server whose parent started it again", done.child_kills)
     report.figure("kills of a server and its parent", done.whole_kills)
     report.figure("kills inside a job", len(inside))
-    report.figure("sessions ended by the database", len(done.cut_states))
-    report.figure("of them inside a statement or a transaction", len(busy))
-    report.figure("kills of the database", len(done.outages))
+    report.figure("sessions that were ended", len(done.cut_states))
+    report.figure(f"of them {at_work}", len(busy))
+    report.figure(f"kills of {plan.killed}", len(done.outages))
     report.needs(f"{plan.kills} kills of servers", given=done.child_kills + done.whole_kills == plan.kills)
     report.needs("half of the kills inside a job", given=len(inside) * 2 >= plan.kills)
     report.needs(f"{plan.cuts} ended sessions", given=len(done.cut_states) == plan.cuts)
     report.needs("a tenth of them at work", given=len(busy) * 10 >= plan.cuts)
-    report.needs(f"{plan.crashes} kills of the database", given=len(done.outages) == plan.crashes)
+    report.needs(f"{plan.crashes} kills of {plan.killed}", given=len(done.outages) == plan.crashes)
 
 
-def _check_jobs(report: Report, plan: Plan, reader: PostgresReader, entries: list[Entry]) -> None:
+def _check_jobs(report: Report, plan: Plan, reader: FleetReader, entries: list[Entry]) -> None:
     """Each job that a producer asked for is there once, under the id that it was told."""
     told = {entry.note: entry.job for entry in entries if entry.event == "ok"}
     asked = {entry.note for entry in entries if entry.event == "invoked"}
@@ -92,7 +113,7 @@ def _check_jobs(report: Report, plan: Plan, reader: PostgresReader, entries: lis
     report.needs(f"{plan.jobs:,} jobs", given=len(asked) == plan.jobs)
 
 
-def _check_attempts(report: Report, reader: PostgresReader, entries: list[Entry], done: Done) -> None:
+def _check_attempts(report: Report, plan: Plan, reader: FleetReader, entries: list[Entry], done: Done) -> None:
     """Each attempt that was charged beside the last one was of a server that was killed, or met an outage."""
     deliveries = reader.deliveries()
     rescued = [each for each in deliveries if each.outcome == "rescued"]
@@ -102,7 +123,7 @@ def _check_attempts(report: Report, reader: PostgresReader, entries: list[Entry]
     rows = reader.jobs()
     counted = Counter(reasons.values())
     report.figure("attempts charged in vain: the server was killed", counted["kill"])
-    report.figure("attempts charged in vain: the lease ran out while the database was down", counted["outage"])
+    report.figure(f"attempts charged in vain: the lease ran out while {plan.killed} was down", counted["outage"])
     report.never(
         "attempts charged by a lost connection alone",
         [each for each in rescued if not reasons[each.job, each.delivery]],
@@ -139,7 +160,7 @@ def _reason(rescue: Delivery, done: Done) -> str:
     return ""
 
 
-def _check_stale(report: Report, reader: PostgresReader, entries: list[Entry]) -> None:
+def _check_stale(report: Report, reader: FleetReader, entries: list[Entry]) -> None:
     """A success is written after the work of that very delivery has ended."""
     rows = reader.jobs()
     last = [e for e in entries if e.event == "ended" and e.job in rows and e.delivery == rows[e.job].delivery]
@@ -152,21 +173,42 @@ def _check_stale(report: Report, reader: PostgresReader, entries: list[Entry]) -
     report.never("deliveries that were worked twice", [each for each, count in twice.items() if count > 1])
 
 
-def _check_returns(report: Report, plan: Plan, claims: list[Claimed], done: Done) -> None:
+def check_tokens(report: Report, reader: FleetReader, entries: list[Entry]) -> None:
+    """Each claim has a token of its own, and a success was written by the one whose work had ended."""
+    rows, tokens = reader.jobs(), reader.tokens()
+    epoch = time.time() - time.monotonic()
+    begun = Counter(entry.token for entry in entries if entry.event == "begun")
+    ends = {(entry.job, entry.token): entry.at + epoch for entry in entries if entry.event == "ended"}
+    succeeded = [row for row in rows.values() if row.state == "succeeded"]
+    report.figure("tokens that were handed out and seen by a handler", len(begun))
+    report.never("tokens handed out twice", [token for token, count in begun.items() if count > 1])
+    report.never(
+        "stale ends accepted: a success by another token than one whose work had ended by then",
+        [
+            row.id
+            for row in succeeded
+            if ends.get((row.id, tokens.get(row.id, "")), math.inf) > (row.finished_at or 0) / 1_000_000 + CLOCKS_DIFFER
+        ],
+    )
+    _, settled = reader.totals()
+    report.never("settled twice: successes counted beyond one for each job", range(abs(settled - len(succeeded))))
+
+
+def check_returns(report: Report, plan: Plan, claims: list[Claimed], done: Done) -> None:
     """After the database is back, every server that lived through it claims within a few seconds."""
     late: list[str] = []
     for number, outage in enumerate(done.outages, 1):
         lived = {c.worker for c in claims if c.at < outage.down_at and _lives(c.worker, done, outage.back_at)}
         waits = _waits([claim for claim in claims if claim.worker in lived], outage)
         report.figure(
-            f"kill {number} of the database",
+            f"kill {number} of {plan.killed}",
             f"{outage.back_at - outage.down_at:.1f} s down; servers claim again after "
             + ", ".join(f"{wait:.2f} s" for wait in sorted(waits.values())),
         )
         until = outage.back_at + plan.back_within
         late += [f"{server} after {wait:.1f} s" for server, wait in waits.items() if wait > plan.back_within]
         late += [f"{server} never" for server in lived - waits.keys() if _lives(server, done, until)]
-        report.needs(f"servers that lived through kill {number} of the database", given=bool(waits))
+        report.needs(f"servers that lived through kill {number} of {plan.killed}", given=bool(waits))
     report.never(f"servers that did not work on within {plan.back_within:g} s after it was back", late)
 
 

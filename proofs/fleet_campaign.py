@@ -9,27 +9,18 @@ from dataclasses import dataclass, field
 from multiprocessing.sharedctypes import Synchronized
 from typing import NamedTuple
 
-import psycopg
-
 from proofs.children import SPAWN, Children, eventually
 from proofs.commands import Command
+from proofs.fleet_database import Database
 from proofs.fleet_producers import Order, produce
 from proofs.ledger import Tail
-from proofs.postgres_reader import APPLICATION, PostgresReader
 from proofs.serving import Place, key, lives
-from tests.postgres.private import PrivateCluster
 
 CHILD_KILLS_IN_A_LIFE = 2
 """Kills of the children of one parent: after more of them it takes its time with the next start."""
 COMES_UP = 60.0
 LOOK_EVERY = 0.02
 LEARN_EVERY = 0.3
-CUT = """
-select pg_terminate_backend(pid), pid, state from (
-    select pid, state from pg_stat_activity where application_name = %s and (state <> 'idle' or not %s)
-    order by random() limit 1
-) victim
-"""
 
 
 @dataclass(frozen=True)
@@ -39,11 +30,11 @@ class Plan:
     producers: int = 4
     kills: int = 100
     cuts: int = 200
-    """Sessions of Windlass that `pg_terminate_backend` ends."""
+    """Sessions of Windlass that the database ends, by `pg_terminate_backend` or `CLIENT KILL`."""
     crashes: int = 5
     """Kills of the database server itself."""
     stops_too: bool = False
-    """Whether every other time it is stopped in a hurry instead, as by `pg_ctl stop -m immediate`."""
+    """Whether every other time it is stopped instead, on Postgres in a hurry: `pg_ctl stop -m immediate`."""
     longest_down: float = 5.0
     longest: float = 0.8
     """Seconds of the longest job: long enough that a server is hardly ever killed outside of one."""
@@ -54,8 +45,12 @@ class Plan:
     """Seconds after the database is back within which work must go on."""
     ahead: int = 1_000
     """Jobs that the producers are ahead of the servers, more or less."""
+    pause: float = 0.0
+    """Seconds between two calls of a producer's task: with some they are held back by nothing else."""
     seconds: float = 900
     seed: int = 1
+    killed: str = "the database"
+    """What is killed by `crashes`, for the report."""
 
 
 class Outage(NamedTuple):
@@ -96,13 +91,13 @@ class Life:
 class Campaign:
     """The fleet, and whoever brings misfortune to it."""
 
-    def __init__(self, place: Place, cluster: PrivateCluster, plan: Plan, children: Children) -> None:
+    def __init__(self, place: Place, database: Database, plan: Plan, children: Children) -> None:
         self._place = place
-        self._cluster = cluster
+        self._database = database
         self._plan = plan
         self._children = children
         self._chance = random.Random(plan.seed)
-        self._reader = PostgresReader(place.url)
+        self._reader = place.fleet_reader
         self._tail = Tail(place.ledger)
         self._ended = 0
         self._learnt_at = 0.0
@@ -117,15 +112,19 @@ class Campaign:
     def run(self) -> None:
         plan = self._plan
         self._fleet = [self._start() for _ in range(plan.servers)]
+        if plan.pause and not self._eventually(lambda: len(self.done.pids) == plan.servers, COMES_UP):
+            self.done.failed.append(f"servers that came up: {self.done.pids}")
         for number in range(plan.producers):
             share = plan.jobs // plan.producers + (number < plan.jobs % plan.producers)
-            order = Order(share, plan.longest, plan.processes_every, number)
+            order = Order(share, plan.longest, plan.processes_every, number, plan.pause)
             self._children.start(f"producer {number}", produce, self._place.url, order, self._allowed)
         faults = [*[self._kill] * plan.kills, *[self._cut] * plan.cuts, *[self._crash] * plan.crashes]
         self._chance.shuffle(faults)
         for number, fault in enumerate(faults, 1):
-            self._allow(plan.jobs * number / (len(faults) + 1) + plan.ahead)
-            self._let_work(plan.jobs / (len(faults) + 1) * self._chance.uniform(0.2, 1.0))
+            self._allow(plan.jobs if plan.pause else plan.jobs * number / (len(faults) + 1) + plan.ahead)
+            jobs = plan.jobs / (len(faults) + 1) * self._chance.uniform(0.2, 1.0)
+            # who is held back by nothing brings more while a fault is waited for
+            self._let_work(jobs / 2 if plan.pause else jobs)
             fault()
         self._allow(plan.jobs)
         self._finish()
@@ -140,8 +139,8 @@ class Campaign:
         return Life(self._place, self._plan, f"server {self._lives_begun}")
 
     def _allow(self, jobs: float) -> None:
-        """Let the producers have brought so many, all in all."""
-        self._allowed.value = -int(-jobs // self._plan.producers)
+        """Let the producers have brought so many, all in all, if they might not bring more already."""
+        self._allowed.value = max(self._allowed.value, -int(-jobs // self._plan.producers))
 
     def _let_work(self, share: float) -> None:
         """Wait until so many jobs more have ended, so that every fault meets work."""
@@ -216,32 +215,33 @@ class Campaign:
     def _cut(self) -> None:
         """Let the database end one session of Windlass; every other time one that is at work, if there is one."""
         busy = len(self.done.cut_states) % 2 == 0
-        with psycopg.connect(self._place.url, autocommit=True) as connection:
-            if busy and eventually(lambda: self._cut_one(connection, busy=True), 2, LOOK_EVERY / 4):
-                return
-            # one that was chosen may be gone, or be on its way out, by the time it is ended
-            eventually(lambda: self._cut_one(connection, busy=False), 10)
+        if busy and eventually(lambda: self._cut_one(busy=True), 2, LOOK_EVERY / 4):
+            return
+        # one that was chosen may be gone, or be on its way out, by the time it is ended
+        eventually(lambda: self._cut_one(busy=False), 10)
 
-    def _cut_one(self, connection: psycopg.Connection, *, busy: bool) -> bool:
-        for ended, pid, state in connection.execute(CUT, [APPLICATION, busy]).fetchall():
-            if ended and eventually(lambda: not _is_there(connection, pid), 5):  # noqa: B023 - asked at once
-                self.done.cut_states.append(state)
-                return True
-        return False
+    def _cut_one(self, *, busy: bool) -> bool:
+        state = self._database.cut(busy=busy)
+        if state is not None:
+            self.done.cut_states.append(state)
+        return state is not None
 
     def _crash(self) -> None:
         """Kill the database while many jobs wait, and start it again after a while."""
-        if not self._eventually(lambda: self._reader.waiting() > self._plan.ahead / 4, 20):
+        self._look()
+        # servers that were quick have nothing left to do
+        self._allow(self._ended + self._plan.ahead)
+        if not self._eventually(lambda: self._reader.waiting() >= self._plan.ahead / 4, 20):
             self.done.failed.append("too few jobs waited for a kill of the database")
-        before = self._cluster.pid
+        before = self._database.pid
         down_at = time.time()
         if self._plan.stops_too and len(self.done.outages) % 2:
-            self._cluster.stop("immediate")
+            self._database.stop()
         else:
-            self._cluster.kill()
+            self._database.kill()
         time.sleep(self._chance.uniform(0, self._plan.longest_down))
-        self._cluster.start()
-        if self._cluster.pid != before:
+        self._database.start()
+        if self._database.pid != before:
             self.done.outages.append(Outage(down_at, time.time()))
         # what is measured is how this very outage was got over
         self._let_work(self._plan.ahead / 8)
@@ -259,7 +259,3 @@ class Campaign:
             code, _ = life.command.stop(10)
             if code != 0:
                 self.done.failed.append(f"{life.name} ended with {code}")
-
-
-def _is_there(connection: psycopg.Connection, pid: int) -> bool:
-    return bool(connection.execute("select 1 from pg_stat_activity where pid = %s", [pid]).fetchall())

@@ -30,6 +30,8 @@ class Order:
     longest: float
     processes_every: int
     seed: int
+    pause: float = 0.0
+    """Seconds between two calls of one of its tasks, on average."""
 
 
 async def produce(ledger: Ledger, url: str, order: Order, allowed: "Synchronized[int]") -> None:
@@ -63,6 +65,8 @@ class Producer:
         for turn in itertools.count(caller):
             if left <= 0:
                 return
+            if self._order.pause:
+                await asyncio.sleep(self._chance.uniform(0, 2 * self._order.pause))
             while self._brought >= self._allowed.value:  # noqa: ASYNC110 - another process raises it
                 await asyncio.sleep(0.02)
             brought = await ways[turn % len(ways)](left)

@@ -38,6 +38,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     delivery: int = 0
     note: str = ""
     count: int = 0
+    token: str = ""
 
 
 class Ledger:
@@ -48,8 +49,10 @@ class Ledger:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.write(self._file, b"\n")
 
-    def write(self, event: Event, job: str = "", *, delivery: int = 0, note: str = "", count: int = 0) -> None:
-        entry = Entry(event, self.process, time.monotonic(), job, delivery, note, count)
+    def write(
+        self, event: Event, job: str = "", *, delivery: int = 0, note: str = "", count: int = 0, token: str = ""
+    ) -> None:
+        entry = Entry(event, self.process, time.monotonic(), job, delivery, note, count, token)
         line = msgspec.json.encode(entry) + b"\n"
         if os.write(self._file, line) != len(line):
             message = "the ledger's disk is full"

@@ -4,16 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Final, TypeAlias
-from uuid import UUID
 
 from proofs.lossy import Bench
 from windlass import NewJob, Unique
 
 Case: TypeAlias = Callable[[Bench], Awaitable[None]]
-CLAIMS: Final = "attempt = attempt + 1"
-INSERTS: Final = "insert into windlass_job"
-SUCCEEDS: Final = "state = 'succeeded'"
-FORGETS: Final = "delete from windlass_job"
 GONE: Final = "gone"
 """A queue whose jobs are deleted when they have succeeded."""
 HOUR: Final = timedelta(hours=1)
@@ -22,19 +17,19 @@ HOUR: Final = timedelta(hours=1)
 async def enqueue_one(bench: Bench) -> None:
     queue = bench.new_name()
     bench.enqueued += 1
-    async with bench.losing(INSERTS):
+    async with bench.losing("enqueue"):
         done = await bench.client.enqueue(queue, b"one")
     bench.holds("created", done.created)
-    bench.right("jobs", bench.rows("select id::text from windlass_job where queue = %s", [queue]), [(done.id,)])
+    bench.right("jobs", bench.jobs_in(queue), [done.id])
 
 
 async def enqueue_one_lost_twice(bench: Bench) -> None:
     queue = bench.new_name()
     bench.enqueued += 1
-    async with bench.losing(INSERTS, twice=True):
+    async with bench.losing("enqueue", twice=True):
         done = await bench.client.enqueue(queue, b"one")
     bench.holds("created", done.created)
-    bench.right("jobs", bench.rows("select id::text from windlass_job where queue = %s", [queue]), [(done.id,)])
+    bench.right("jobs", bench.jobs_in(queue), [done.id])
 
 
 async def enqueue_keyed(bench: Bench) -> None:
@@ -43,7 +38,7 @@ async def enqueue_keyed(bench: Bench) -> None:
     async with bench.losing():
         done = await bench.client.enqueue(queue, b"one", unique=Unique("key", until="finished"))
     bench.holds("created", done.created)
-    bench.right("jobs", bench.rows("select id::text from windlass_job where queue = %s", [queue]), [(done.id,)])
+    bench.right("jobs", bench.jobs_in(queue), [done.id])
     again = await bench.client.enqueue(queue, b"two", unique=Unique("key", until="finished"))
     bench.right("the key is held by it", again, (done.id, False))
 
@@ -59,10 +54,9 @@ async def enqueue_keyed_that_is_held(bench: Bench) -> None:
 async def enqueue_a_batch(bench: Bench) -> None:
     queue = bench.new_name()
     bench.enqueued += 3
-    async with bench.losing(INSERTS):
+    async with bench.losing("enqueue"):
         done = await bench.client.enqueue_many([NewJob(queue, bytes([n])) for n in range(3)])
-    rows = bench.rows("select id::text from windlass_job where queue = %s order by seq", [queue])
-    bench.right("jobs", rows, [(each.id,) for each in done])
+    bench.right("jobs", bench.jobs_in(queue), [each.id for each in done])
     bench.right("created", [each.created for each in done], [True] * 3)
 
 
@@ -76,8 +70,7 @@ async def enqueue_a_batch_with_a_key(bench: Bench) -> None:
     ]
     async with bench.losing():
         done = await bench.client.enqueue_many(jobs)
-    rows = bench.rows("select id::text from windlass_job where queue = %s order by seq", [queue])
-    bench.right("jobs", rows, [(done[0].id,), (done[1].id,)])
+    bench.right("jobs", bench.jobs_in(queue), [done[0].id, done[1].id])
     bench.right("answers", [(each.id, each.created) for each in done][2], (done[0].id, False))
     bench.right("kv", await bench.client.kv.get(queue), b"kept")
 
@@ -85,10 +78,9 @@ async def enqueue_a_batch_with_a_key(bench: Bench) -> None:
 async def enqueue_many_at_once(bench: Bench) -> None:
     queue = bench.new_name()
     bench.enqueued += 10
-    async with bench.losing(INSERTS):
+    async with bench.losing("enqueue"):
         done = await asyncio.gather(*(bench.client.enqueue(queue, bytes([n])) for n in range(10)))
-    rows = bench.rows("select id::text, payload from windlass_job where queue = %s", [queue])
-    bench.right("jobs", dict(rows), {each.id: bytes([n]) for n, each in enumerate(done)})
+    bench.right("jobs", bench.payloads_in(queue), {each.id: bytes([n]) for n, each in enumerate(done)})
     bench.right("created", [each.created for each in done], [True] * 10)
 
 
@@ -96,14 +88,10 @@ async def claim_some(bench: Bench) -> None:
     queue = bench.new_name()
     bench.enqueued += 5
     await bench.client.enqueue_many([NewJob(queue) for _ in range(5)])
-    async with bench.losing(CLAIMS):
+    async with bench.losing("claim"):
         claims = await bench.client.claim_many(queue, limit=3, lease=600)
-    rows = bench.rows(
-        "select id::text, token, attempt, delivery from windlass_job where queue = %s and state = 'running'"
-        " order by seq",
-        [queue],
-    )
-    bench.right("claims", [(c.job.id, UUID(c.token), c.job.attempt, c.delivery) for c in claims], rows)
+    told = [(claim.job.id, claim.token, claim.job.attempt, claim.delivery) for claim in claims]
+    bench.right("claims", told, bench.held_in(queue))
     bench.right("how many", len(claims), 3)
     for claim in claims:
         await bench.client.ack(claim)
@@ -113,7 +101,7 @@ async def claim_some(bench: Bench) -> None:
 async def claim_lost_twice(bench: Bench) -> None:
     queue = bench.new_name()
     job = await bench.a_job(queue)
-    async with bench.losing(CLAIMS, twice=True):
+    async with bench.losing("claim", twice=True):
         claims = await bench.client.claim_many(queue, limit=3, lease=600)
     bench.right("claims", [claim.job.id for claim in claims], [job])
     bench.right("job", bench.state(job), ("running", 1, 1))
@@ -123,7 +111,7 @@ async def claim_of_a_kind(bench: Bench) -> None:
     queue = bench.new_name()
     await bench.a_job(queue, kind="another")
     job = await bench.a_job(queue, kind="wanted")
-    async with bench.losing(CLAIMS):
+    async with bench.losing("claim"):
         claims = await bench.client.claim_many(queue, limit=3, lease=600, kinds=["wanted"])
     bench.right("claims", [claim.job.id for claim in claims], [job])
     bench.right("job", bench.state(job), ("running", 1, 1))
@@ -132,7 +120,7 @@ async def claim_of_a_kind(bench: Bench) -> None:
 async def claim_of_a_due_job(bench: Bench) -> None:
     queue = bench.new_name()
     job = await bench.a_job(queue, delay=0.001)
-    async with bench.losing("windlass_job"):
+    async with bench.losing("promote or claim"):
         claim = await bench.client.claim(queue, lease=600, wait=5)
     bench.right("claim", claim and claim.job.id, job)
     bench.right("job", bench.state(job), ("running", 1, 1))
@@ -140,7 +128,7 @@ async def claim_of_a_due_job(bench: Bench) -> None:
 
 async def claim_of_nothing(bench: Bench) -> None:
     queue = bench.new_name()
-    async with bench.losing(CLAIMS):
+    async with bench.losing("claim"):
         claims = await bench.client.claim_many(queue, limit=3, lease=600)
     bench.right("claims", claims, [])
 
@@ -148,7 +136,7 @@ async def claim_of_nothing(bench: Bench) -> None:
 async def ack(bench: Bench) -> None:
     claim = await bench.a_claim(bench.new_name())
     bench.succeeded += 1
-    async with bench.losing(SUCCEEDS):
+    async with bench.losing("succeed"):
         await bench.client.ack(claim)
     bench.right("job", bench.state(claim.job.id), ("succeeded", 1, 1))
 
@@ -156,7 +144,7 @@ async def ack(bench: Bench) -> None:
 async def ack_lost_twice(bench: Bench) -> None:
     claim = await bench.a_claim(bench.new_name())
     bench.succeeded += 1
-    async with bench.losing(SUCCEEDS, twice=True):
+    async with bench.losing("succeed", twice=True):
         await bench.client.ack(claim)
     bench.right("job", bench.state(claim.job.id), ("succeeded", 1, 1))
 
@@ -164,7 +152,7 @@ async def ack_lost_twice(bench: Bench) -> None:
 async def ack_and_forget(bench: Bench) -> None:
     claim = await bench.a_claim(GONE)
     bench.succeeded += 1
-    async with bench.losing(FORGETS):
+    async with bench.losing("forget"):
         await bench.client.ack(claim)
     bench.right("job", bench.state(claim.job.id), None)
 
@@ -175,10 +163,9 @@ async def ack_many_at_once(bench: Bench) -> None:
     bench.succeeded += 10
     await bench.client.enqueue_many([NewJob(queue) for _ in range(10)])
     claims = await bench.client.claim_many(queue, limit=10, lease=600)
-    async with bench.losing(SUCCEEDS):
+    async with bench.losing("succeed"):
         await asyncio.gather(*(bench.client.ack(claim) for claim in claims))
-    rows = bench.rows("select state, count(*) from windlass_job where queue = %s group by state", [queue])
-    bench.right("jobs", rows, [("succeeded", 10)])
+    bench.right("jobs", bench.states_in(queue), {"succeeded": 10})
 
 
 async def ack_with_a_result(bench: Bench) -> None:
@@ -197,8 +184,7 @@ async def ack_with_next_jobs(bench: Bench) -> None:
     bench.enqueued += 2
     async with bench.losing():
         await bench.client.ack(claim, then=[NewJob(f"{queue}-next"), NewJob(f"{queue}-next")], kv={queue: b"kept"})
-    next_jobs = bench.rows("select parent_id::text from windlass_job where queue = %s", [f"{queue}-next"])
-    bench.right("next jobs", next_jobs, [(claim.job.id,)] * 2)
+    bench.right("next jobs", bench.parents_in(f"{queue}-next"), [claim.job.id] * 2)
     bench.right("kv", await bench.client.kv.get(queue), b"kept")
 
 
@@ -247,10 +233,9 @@ async def cancel_claim(bench: Bench) -> None:
 
 async def renew(bench: Bench) -> None:
     claim = await bench.a_claim(bench.new_name())
-    async with bench.losing("set lease_expires_at"):
+    async with bench.losing("renew"):
         until = await bench.client.renew(claim, HOUR)
-    rows = bench.rows("select lease_expires_at from windlass_job where id = %s", [claim.job.id])
-    bench.right("lease", rows, [(until,)])
+    bench.right("lease", bench.lease_end(claim.job.id), until)
 
 
 CASES: Final[tuple[Case, ...]] = (

@@ -77,10 +77,10 @@ async def rescue(bench: Bench) -> None:
 async def pause_and_resume(bench: Bench) -> None:
     queue = bench.new_name()
     job = await bench.a_job(queue)
-    async with bench.losing("windlass_queue"):
+    async with bench.losing("pause"):
         await bench.client.pause(queue)
     bench.right("claim while paused", await bench.client.claim(queue, lease=600), None)
-    async with bench.losing("windlass_queue"):
+    async with bench.losing("pause"):
         await bench.client.resume(queue)
     claim = await bench.client.claim(queue, lease=600)
     bench.right("claim", claim and claim.job.id, job)
@@ -101,13 +101,13 @@ async def compare_and_set(bench: Bench) -> None:
 
 async def lock_and_unlock(bench: Bench) -> None:
     name = bench.new_name()
-    async with bench.losing("windlass_lock"):
+    async with bench.losing("lock"):
         bench.holds("lock", await bench.store.lock(name, "holder", HOUR))
-    async with bench.losing("windlass_lock"):
+    async with bench.losing("lock"):
         bench.holds("another's", not await bench.store.lock(name, "another", HOUR))
     async with bench.losing():
         bench.holds("unlock", await bench.store.unlock(name, "holder"))
-    bench.right("locks", bench.rows("select holder from windlass_lock where name = %s", [name]), [])
+    bench.right("locks", bench.lock_holders(name), [])
 
 
 async def run_a_schedule_now(bench: Bench) -> None:
@@ -117,13 +117,13 @@ async def run_a_schedule_now(bench: Bench) -> None:
     async with bench.losing():
         done = await bench.client.schedules.run_now(name)
     bench.holds("created", done.created)
-    bench.right("jobs", bench.rows("select id::text from windlass_job where queue = %s", [name]), [(done.id,)])
+    bench.right("jobs", bench.jobs_in(name), [done.id])
 
 
 async def fire_a_schedule(bench: Bench) -> None:
     name = bench.new_name()
     await bench.client.schedules.put(name, HOUR, NewJob(name))
-    bench.connection.execute("update windlass_schedule set next_run_at = clock_timestamp() where id = %s", [name])
+    bench.let_come_due(name)
     schedule = await bench.client.schedules.get(name)
     assert schedule is not None
     assert schedule.next_run_at is not None
@@ -139,7 +139,7 @@ async def fire_a_schedule(bench: Bench) -> None:
     async with bench.losing():
         fired = await bench.store.fire(firing)
     bench.right("answer", fired, Fired(FireOutcome.DONE, job_id))
-    bench.right("jobs", bench.rows("select id::text from windlass_job where queue = %s", [name]), [(job_id,)])
+    bench.right("jobs", bench.jobs_in(name), [job_id])
 
 
 async def change_a_schedule(bench: Bench) -> None:

@@ -4,34 +4,16 @@ import json
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, LiteralString, NamedTuple
+from typing import Any, Final, LiteralString
 
 import psycopg
 
-from proofs.reader import Row
+from proofs.reader import Claimed, Delivery, Row
 
 STATES: Final = ("scheduled", "pending", "running", "succeeded", "dead", "cancelled")
 APPLICATION: Final = "windlass"
 """How the sessions of Windlass are shown by the server."""
 PATIENCE: Final = 10.0
-
-
-class Delivery(NamedTuple):
-    """A delivery that ended otherwise than by a success; times in seconds since 1970."""
-
-    job: str
-    delivery: int
-    worker: str
-    outcome: str
-    started_at: float
-    ended_at: float
-
-
-class Claimed(NamedTuple):
-    """The claim of a job by a server."""
-
-    worker: str
-    at: float
 
 
 class PostgresReader:
@@ -70,6 +52,29 @@ class PostgresReader:
         """Return the headers of each job that has some."""
         rows = self.rows("select id::text, headers from windlass_job where headers is not null")
         return {job: json.loads(headers) for job, headers in rows}
+
+    def enqueued_at(self) -> dict[str, float]:
+        """Return when each job was enqueued, in seconds since 1970."""
+        return dict(self.rows("select id::text, extract(epoch from created_at)::float8 from windlass_job"))
+
+    def tokens(self) -> dict[str, str]:
+        """Return the token of each job's last claim."""
+        return dict(self.rows("select id::text, token::text from windlass_job where token is not null"))
+
+    def totals(self) -> tuple[int, int]:
+        """Return how many jobs were ever counted as enqueued, and as succeeded."""
+        [(enqueued, succeeded)] = self.rows(
+            "select coalesce(sum(enqueued_total), 0)::bigint, coalesce(sum(succeeded_total), 0)::bigint from ("
+            " select enqueued_total, succeeded_total from windlass_count where minute = 'infinity'"
+            " union all select enqueued_total, succeeded_total from windlass_delta) as all_counts"
+        )
+        return int(enqueued), int(succeeded)
+
+    def version(self) -> str:
+        """Return what runs, and how it keeps what it has committed."""
+        [(version,)] = self.rows("show server_version")
+        [(fsync,)] = self.rows("show fsync")
+        return f"Postgres {version} with fsync {fsync}"
 
     def unfinished(self) -> int:
         """Return how many jobs have not come to an end."""

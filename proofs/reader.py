@@ -41,6 +41,46 @@ class Reader(Protocol):
     def left_behind(self) -> list[str]: ...
 
 
+class Delivery(NamedTuple):
+    """A delivery that ended otherwise than by a success; times in seconds since 1970."""
+
+    job: str
+    delivery: int
+    worker: str
+    outcome: str
+    started_at: float
+    ended_at: float
+
+
+class Claimed(NamedTuple):
+    """The claim of a job by a server."""
+
+    worker: str
+    at: float
+
+
+class FleetReader(Reader, Protocol):
+    """What is read of a server that a fleet works on."""
+
+    def headers(self) -> dict[str, dict[str, str]]: ...
+
+    def enqueued_at(self) -> dict[str, float]: ...
+
+    def tokens(self) -> dict[str, str]: ...
+
+    def totals(self) -> tuple[int, int]: ...
+
+    def waiting(self) -> int: ...
+
+    def deliveries(self) -> list[Delivery]: ...
+
+    def claims(self) -> list[Claimed]: ...
+
+    def pids(self) -> dict[int, str]: ...
+
+    def version(self) -> str: ...
+
+
 class SqliteReader:
     """A store in a file."""
 

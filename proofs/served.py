@@ -38,11 +38,11 @@ async def pen() -> AsyncIterator[Ledger]:
 
 
 def begin(ctx: Context, ledger: Ledger, note: str) -> None:
-    ledger.write("begun", ctx.job.id, delivery=ctx.delivery, note=note)
+    ledger.write("begun", ctx.job.id, delivery=ctx.delivery, note=note, token=ctx.token)
 
 
 def end(ctx: Context, ledger: Ledger) -> None:
-    ledger.write("ended", ctx.job.id, delivery=ctx.delivery)
+    ledger.write("ended", ctx.job.id, delivery=ctx.delivery, token=ctx.token)
 
 
 @app.job

@@ -14,8 +14,10 @@ import windlass
 from proofs.children import eventually
 from proofs.ledger import Entry, Ledger
 from proofs.postgres_reader import PostgresReader
-from proofs.reader import Reader, SqliteReader
+from proofs.reader import FleetReader, Reader, SqliteReader
+from proofs.redis_reader import RedisReader
 from proofs.report import Report
+from proofs.sqlite_fleet_reader import SqliteFleetReader
 from windlass import App, NewJob, Server, ServerConfig
 
 QUEUE = "default"
@@ -27,6 +29,8 @@ class Place(NamedTuple):
 
     url: str
     ledger: Path
+    file: Path | None = None
+    """The file behind a URL that is not a file's."""
 
     @classmethod
     def within(cls, folder: Path) -> "Place":
@@ -35,11 +39,18 @@ class Place(NamedTuple):
     @property
     def database(self) -> Path:
         """The file, where the store is one."""
-        return Path(self.url.removeprefix(SQLITE))
+        return self.file or Path(self.url.removeprefix(SQLITE))
 
     @property
     def reader(self) -> Reader:
-        return SqliteReader(self.database) if self.url.startswith(SQLITE) else PostgresReader(self.url)
+        return SqliteReader(self.database) if self.url.startswith(SQLITE) else self.fleet_reader
+
+    @property
+    def fleet_reader(self) -> FleetReader:
+        """The reader, where the store is reached by a URL that is not a file's."""
+        if self.file is not None:
+            return SqliteFleetReader(self.file)
+        return RedisReader(self.url) if self.url.startswith("redis") else PostgresReader(self.url)
 
 
 def new_job(kind: str, seconds: float) -> NewJob:
@@ -130,9 +141,9 @@ def check_store(report: Report, place: Place | Sequence[Place], entries: list[En
 
 
 def _registered(reader: Reader, kills: int) -> list[str]:
-    """Return the servers that should not be registered; of a killed one Postgres has no proof that it is dead."""
+    """Return the servers that should not be registered; of a killed one only a file has proof that it is dead."""
     servers = reader.servers()
-    return servers[kills:] if isinstance(reader, PostgresReader) else servers
+    return servers if isinstance(reader, SqliteReader) else servers[kills:]
 
 
 def lives(pid: int) -> bool:

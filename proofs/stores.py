@@ -1,14 +1,15 @@
-"""The stores that a campaign can happen on: a file, or a Postgres that is started for it alone."""
+"""The stores that a campaign can happen on: a file, or a server that is started for it alone."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from proofs.postgres_reader import PostgresReader
+from proofs.fleet_database import PostgresDatabase, RedisDatabase
 from proofs.report import Report
-from proofs.serving import Place
+from proofs.serving import SQLITE, Place
 from tests.postgres.private import DURABLE, PrivateCluster
+from tests.redis import private as redis
 
 Kind: TypeAlias = Literal["sqlite", "postgres"]
 
@@ -30,10 +31,21 @@ def durable_postgres() -> Generator[PrivateCluster]:
         yield cluster
 
 
+@contextmanager
+def postgres_database() -> Generator[PostgresDatabase]:
+    """Give such a Postgres as a database to which things are done."""
+    with durable_postgres() as cluster:
+        yield PostgresDatabase(cluster)
+
+
+@contextmanager
+def redis_database() -> Generator[RedisDatabase]:
+    """Give a Redis that keeps what it has acknowledged, as a database to which things are done."""
+    with redis.PrivateRedis(conf=redis.DURABLE) as private:
+        yield RedisDatabase(private)
+
+
 def name_store(report: Report, place: Place) -> None:
     """Let the report say what the campaign ran on."""
-    reader = place.reader
-    if isinstance(reader, PostgresReader):
-        [(version,)] = reader.rows("show server_version")
-        [(fsync,)] = reader.rows("show fsync")
-        report.store = f"Postgres {version} with fsync {fsync}"
+    if not place.url.startswith(SQLITE):
+        report.store = place.fleet_reader.version()

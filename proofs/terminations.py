@@ -5,25 +5,16 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-import psycopg
-
 from proofs.children import eventually
 from proofs.commands import Command
+from proofs.fleet_database import IDLE, Database
 from proofs.ledger import Entry, read
-from proofs.postgres_reader import APPLICATION
 from proofs.report import Report
 from proofs.serving import Place, check_ends, check_store, ended, enqueue, figure_attempts, new_job
-from proofs.stores import durable_postgres, name_store
+from proofs.stores import name_store, postgres_database, redis_database
 from windlass import NewJob
 
 PROMISE = "sessions that the database ends cost no job, no attempt, no server, and little of the rate"
-ENDING = """
-select count(*) filter (where ended), count(*) filter (where ended and state <> 'idle') from (
-    select pg_terminate_backend(pid) as ended, state from (
-        select pid, state from pg_stat_activity where application_name = %s order by random() limit 1
-    ) victim
-) ending
-"""
 
 
 @dataclass(frozen=True)
@@ -43,13 +34,21 @@ class Plan:
 
 
 def prove(folder: Path, plan: Plan) -> Report:
-    report = Report("terminations", PROMISE)
-    with durable_postgres() as cluster:
-        place = Place(cluster.url, folder / "ledger")
-        name_store(report, place)
-        count = int(plan.per_second * (plan.calm + plan.seconds))
-        ids = [job for _ in range(-(-count // 5_000)) for job in enqueue(place, [_job(plan)] * min(count, 5_000))]
-        _disturb(report, place, plan, ids)
+    with postgres_database() as database:
+        return _prove(folder, plan, Report("terminations", PROMISE), database)
+
+
+def prove_on_redis(folder: Path, plan: Plan) -> Report:
+    with redis_database() as database:
+        return _prove(folder, plan, Report("redis-terminations", PROMISE), database)
+
+
+def _prove(folder: Path, plan: Plan, report: Report, database: Database) -> Report:
+    place = Place(database.url, folder / "ledger")
+    name_store(report, place)
+    count = int(plan.per_second * (plan.calm + plan.seconds))
+    ids = [job for _ in range(-(-count // 5_000)) for job in enqueue(place, [_job(plan)] * min(count, 5_000))]
+    _disturb(report, place, plan, ids, database)
     return report
 
 
@@ -57,7 +56,7 @@ def _job(plan: Plan) -> NewJob:
     return new_job("on_the_loop", plan.job)
 
 
-def _disturb(report: Report, place: Place, plan: Plan, ids: list[str]) -> None:
+def _disturb(report: Report, place: Place, plan: Plan, ids: list[str], database: Database) -> None:
     options = ["--processes", "1", "--concurrency", "20", "--lease", "10s", "--rescue-interval", "1s"]
     commands = [Command(place, options, name=f"server {number}") for number in range(plan.servers)]
     try:
@@ -65,7 +64,7 @@ def _disturb(report: Report, place: Place, plan: Plan, ids: list[str]) -> None:
         began = time.monotonic()
         time.sleep(plan.calm)
         calm_until = time.monotonic()
-        cut, busy = _end_sessions(place, plan)
+        states = _end_sessions(database, plan)
         until = time.monotonic()
         finished = eventually(lambda: place.reader.unfinished() == 0, plan.finish, 0.2)
         exits = [f"by itself: {each.process.poll()}" for each in commands if each.process.poll() is not None]
@@ -75,8 +74,9 @@ def _disturb(report: Report, place: Place, plan: Plan, ids: list[str]) -> None:
             each.__exit__()
     entries = list(read(place.ledger))
     calm, disturbed = _rate(entries, began, calm_until), _rate(entries, calm_until, until)
+    cut, busy = len(states), sum(state != IDLE for state in states)
     report.figure("sessions ended", cut)
-    report.figure("of them inside a statement or a transaction", busy)
+    report.figure(f"of them {database.at_work}", busy)
     report.figure("jobs a second, undisturbed", f"{calm:,.0f}")
     report.figure("jobs a second meanwhile", f"{disturbed:,.0f} ({disturbed / calm if calm else 0:.0%})")
     report.never(f"less than {plan.least:.0%} of the usual rate", [disturbed] if disturbed < calm * plan.least else [])
@@ -96,16 +96,16 @@ def _working(place: Place) -> set[str]:
     return {entry.process for entry in read(place.ledger) if entry.event == "ended"} if place.ledger.exists() else set()
 
 
-def _end_sessions(place: Place, plan: Plan) -> tuple[int, int]:
-    """End sessions at the rate of the plan; return how many, and how many of them were at work."""
-    cut = busy = 0
-    until = time.monotonic() + plan.seconds
-    with psycopg.connect(place.url, autocommit=True) as connection:
-        while time.monotonic() < until:
-            [(one, at_work)] = connection.execute(ENDING, [APPLICATION]).fetchall()
-            cut, busy = cut + one, busy + at_work
-            time.sleep(1 / plan.rate)
-    return cut, busy
+def _end_sessions(database: Database, plan: Plan) -> list[str]:
+    """End sessions at the rate of the plan; return what each did."""
+    states: list[str] = []
+    began = time.monotonic()
+    for number in range(int(plan.rate * plan.seconds)):
+        state = database.cut(busy=False)
+        if state is not None:
+            states.append(state)
+        time.sleep(max(0.0, began + (number + 1) / plan.rate - time.monotonic()))
+    return states
 
 
 def _rate(entries: list[Entry], since: float, until: float) -> float:

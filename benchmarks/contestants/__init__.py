@@ -25,6 +25,26 @@ STORES = {
         "procrastinate": "procrastinate:CONTESTANT",
         "oban": "oban:CONTESTANT",
     },
+    "redis": {
+        "windlass-redis": "windlass:REDIS",
+        "windlass-server-redis": "server:REDIS",
+        "windlass-server-redis-uvloop": "server:REDIS_ON_UVLOOP",
+        "bare-redis": "bare_redis:CONTESTANT",
+        "dramatiq": "dramatiq:CONTESTANT",
+        "taskiq": "taskiq:CONTESTANT",
+        "saq": "saq:CONTESTANT",
+        "streaq": "streaq:CONTESTANT",
+        "celery": "celery:CONTESTANT",
+        "arq": "arq:CONTESTANT",
+        "rq": "rq:CONTESTANT",
+    },
+    "http": {
+        "windlass-http": "windlass:HTTP",
+        "windlass-server-http": "http_server:HTTP",
+        "directly": "windlass:DIRECTLY",
+        "directly-server": "http_server:DIRECTLY",
+        "bare-http": "bare_http:CONTESTANT",
+    },
 }
 """The contestants of a run, by the store that they are measured on; memory stands with the store that needs nothing."""
 

@@ -13,7 +13,15 @@ from typing import Any, TypeVar
 import msgspec
 
 import windlass
-from benchmarks import held_snapshot, large, large_server, on_schedule, postgres_databases, two_processes
+from benchmarks import (
+    held_snapshot,
+    large,
+    large_server,
+    on_schedule,
+    postgres_databases,
+    redis_databases,
+    two_processes,
+)
 from benchmarks.app import KEPT, BenchApp
 from benchmarks.contestant import Arrived, Contestant, Measure, Outcome, Role, Trial
 from benchmarks.delay import DELAYED, run_times
@@ -21,7 +29,7 @@ from benchmarks.drain import drain, until_done
 from benchmarks.pickup import pick_up
 from benchmarks.producer import fill_by_another, producer
 from benchmarks.serving import serving
-from benchmarks.store_urls import CROWDED, MAIN, Url, postgres_url, sqlite_url
+from benchmarks.store_urls import CROWDED, MAIN, Url, postgres_url, redis_url, sqlite_url
 from benchmarks.workload import FIRST_NUMBER, TEXT, Stopwatch
 
 T = TypeVar("T")
@@ -191,4 +199,9 @@ _ON_POSTGRES = Served("windlass-server-postgres", postgres_url)
 POSTGRES = _ON_POSTGRES.contestant(HOW, postgres_databases.durability, large_snapshot=_ON_POSTGRES.compare_snapshot)
 POSTGRES_ON_UVLOOP = Served("windlass-server-postgres-uvloop", postgres_url, on_uvloop).contestant(
     "the same on uvloop", postgres_databases.durability
+)
+
+REDIS = Served("windlass-server-redis", redis_url).contestant(HOW, redis_databases.durability)
+REDIS_ON_UVLOOP = Served("windlass-server-redis-uvloop", redis_url, on_uvloop).contestant(
+    "the same on uvloop", redis_databases.durability
 )

@@ -3,17 +3,18 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 import windlass
-from benchmarks import held_snapshot, large, postgres_databases
+from benchmarks import held_snapshot, large, postgres_databases, redis_databases
 from benchmarks.contestant import Arrived, Contestant, Measure, Outcome, Role, Trial
 from benchmarks.latency import LIMIT, claim_figures
 from benchmarks.loops import LEASE, drain, fill
 from benchmarks.pickup import pick_up
-from benchmarks.store_urls import MAIN, Url, memory_url, postgres_url, sqlite_url
+from benchmarks.store_urls import MAIN, Url, http_url, memory_url, postgres_url, redis_url, sqlite_url
 from benchmarks.workload import BULK, CALLERS, QUEUE, Stopwatch, chunks, payload, payloads
 
 WAIT = timedelta(seconds=5)
@@ -163,6 +164,12 @@ SQLITE = _contestant("windlass", sqlite_url, lambda _: "FULL")
 POSTGRES = _contestant(
     "windlass-postgres", postgres_url, postgres_databases.durability, large_snapshot=_run(held_snapshot.by_client)
 )
+REDIS = _contestant("windlass-redis", redis_url, redis_databases.durability)
+HTTP = _contestant("windlass-http", http_url, lambda _: "FULL")
+DIRECTLY = replace(
+    _contestant("directly", sqlite_url, lambda _: "FULL"), role=Role.PEER, how="the same client on the file itself"
+)
+"""What HTTP costs is measured against this."""
 
 MEMORY = Contestant(
     name="windlass-memory",

@@ -1,0 +1,91 @@
+"""SAQ on uvloop: its worker takes and finishes one job per round trip, many at once.
+
+It has no call for many jobs: they are enqueued by 64 callers.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from benchmarks import asynchronous, redis_databases
+from benchmarks.contestant import Arrived, Contestant, Role
+from benchmarks.workload import QUEUE, Payload
+
+NAME = "saq"
+FUNCTION = "nothing"
+AT_ONCE = 20
+"""Concurrent jobs."""
+AT_ONCE_GONE = -1
+"""How long a finished job stays, in its seconds; its default is ten minutes."""
+
+saq: Any = import_module("saq")
+
+
+class Queue:
+    """SAQ's queue and its worker."""
+
+    def __init__(self, queue: Any, *, keep: bool) -> None:  # noqa: ANN401 - the peer is loaded by name
+        """Use a queue that is connected."""
+        self._queue = queue
+        self._keep = keep
+
+    async def put(self, value: Payload) -> None:
+        """Enqueue one job."""
+        await self._queue.enqueue(FUNCTION, **value)
+
+    async def put_many(self, values: Sequence[Payload]) -> None:
+        """Enqueue them by many callers."""
+        await asynchronous.by_callers(self.put, values)
+
+    def working(self, arrived: Arrived) -> AbstractAsyncContextManager[None]:
+        """Run its worker; what stays of a job is the job's own setting, which may change while it runs."""
+
+        async def nothing(context: Any, **value: object) -> None:  # noqa: ANN401 - as above
+            if not self._keep:
+                context["job"].ttl = AT_ONCE_GONE
+            arrived(value)
+
+        worker = saq.Worker(self._queue, [(FUNCTION, nothing)], concurrency=AT_ONCE)
+
+        def stop() -> None:
+            # looked up when it is time: the worker has made another one by then
+            worker.event.set()
+
+        return asynchronous.in_background(worker.start(), stop)
+
+    async def left(self) -> int:
+        """Count what is not finished."""
+        left: int = await self._queue.count("incomplete")
+        return left
+
+
+@asynccontextmanager
+async def open_queue(folder: Path, *, keep: bool = False) -> AsyncGenerator[Queue]:
+    """Open the database of a folder with SAQ's own settings."""
+    queue = saq.Queue.from_url(redis_databases.url_of(folder), name=QUEUE)
+    await queue.connect()
+    yield Queue(queue, keep=keep)
+    await queue.disconnect()
+
+
+CONTESTANT = Contestant(
+    name=NAME,
+    role=Role.PEER,
+    distribution="saq",
+    module="saq.queue.redis",
+    how=f"its worker on uvloop, {AT_ONCE} jobs at once, claimed and finished one by one; one call for each job",
+    durability=redis_databases.durability,
+    measures={
+        "enqueue_one": asynchronous.enqueue_one(open_queue),
+        "enqueue_callers": asynchronous.enqueue_callers(open_queue),
+        "enqueue_many": asynchronous.enqueue_many(open_queue),
+        "claim_deleted": asynchronous.drain(NAME, open_queue, keep=False),
+        "claim_kept": asynchronous.drain(NAME, open_queue, keep=True),
+        "end_to_end": asynchronous.end_to_end(NAME, open_queue),
+        "pickup": asynchronous.pickup(NAME, open_queue),
+    },
+    consume=asynchronous.worker_consumer(open_queue),
+    produce=asynchronous.bulk_producer(open_queue),
+)
