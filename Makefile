@@ -30,7 +30,8 @@ UV := .tools/bin/uv
 CHECKED := $(wildcard src tests benchmarks examples proofs docs/examples.py)
 
 # Neither an active environment nor a user's own packages may reach in; uv never fetches an interpreter.
-unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
+# Bytecode is kept whatever the user prefers: tests start many processes, and each would compile all that it loads.
+unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 export UV_PYTHON_DOWNLOADS := never
 
 # pip only ever writes into .tools: its advice about other places does not apply.
@@ -39,7 +40,7 @@ export PIP_REQUIRE_VIRTUALENV := 0
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest check format lint imports types examples bench proof build clean
+.PHONY: help demo test test-lowest check format lint imports types mypy pyright examples bench proof build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,8 +67,12 @@ lint: $(VENV)/.ready-check ## check formatting and style
 imports: $(VENV)/.ready-check ## check which way the imports point
 	$(VENV)/bin/lint-imports --no-cache --no-logo
 
-types: $(VENV)/.ready-check ## check the types, strictly, with mypy and pyright
+types: mypy pyright ## check the types, strictly, with mypy and pyright
+
+mypy: $(VENV)/.ready-check
 	$(RUN) -m mypy $(CHECKED)
+
+pyright: $(VENV)/.ready-check
 	$(RUN) -m pyright --pythonpath $(RUN) $(CHECKED)
 
 examples: $(VENV)/.ready-check ## run every example of the README, the docs and the docstrings

@@ -121,7 +121,7 @@ def enqueue_many(open_queue: Open, *, by: Run = run) -> Measure:
     return lambda trial: by(measure(trial))
 
 
-def drain(name: str, open_queue: Open, *, keep: bool) -> Measure:
+def drain(name: str, open_queue: Open, *, keep: bool, by: Run = run) -> Measure:
     """Measure the peer's worker on a queue that another process has filled, until every job is marked as done."""
 
     async def measure(trial: Trial) -> Outcome:
@@ -130,7 +130,7 @@ def drain(name: str, open_queue: Open, *, keep: bool) -> Measure:
 
     def filled(trial: Trial) -> Outcome:
         fill_by_another(name, trial.folder, trial.jobs)
-        return run(measure(trial))
+        return by(measure(trial))
 
     return filled
 
@@ -208,7 +208,7 @@ def worker_consumer(open_queue: Open) -> Consume:
     return consume
 
 
-def bulk_producer(open_queue: Open) -> Produce:
+def bulk_producer(open_queue: Open, *, by: Run = run) -> Produce:
     """Enqueue in batches of 1,000."""
 
     def produce(folder: Path, count: int, ready: Callable[[], None]) -> None:
@@ -218,7 +218,7 @@ def bulk_producer(open_queue: Open) -> Produce:
                 for numbers in chunks(count, BULK):
                     await queue.put_many(payloads(numbers))
 
-        run(enqueue())
+        by(enqueue())
 
     return produce
 

@@ -119,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
         "--store",
         choices=list(contestants.STORES),
         default="sqlite",
-        help="whose contestants: sqlite, postgres, redis, http (sqlite)",
+        help="whose contestants: sqlite, postgres, redis, http, slatedb (sqlite)",
     )
     parser.add_argument(
         "--programs", type=Path, help="the folder of another Postgres' or Redis' programs (those of the wheel)"

@@ -10,6 +10,7 @@ CLIENTS = {
     "postgres": "windlass-postgres",
     "redis": "windlass-redis",
     "http": "windlass-http",
+    "slatedb": "windlass-slatedb",
 }
 SERVERS = {store: client.replace("windlass", "windlass-server") for store, client in CLIENTS.items()}
 ALL_OURS = frozenset({*CLIENTS.values(), *SERVERS.values()})
@@ -81,7 +82,9 @@ def _drain(title: str, name: str, **targets: Target) -> Measurement:
         (
             Figure(f"drain, {title}", "rate", targets=named),
             Figure("its processor time per job", "cpu_us", Unit.MICROSECONDS, targets=cpu, judged_only=True),
-            Figure("the most memory it held", "peak_mib", Unit.MEBIBYTES, targets=_served(Target(60))),
+            Figure(
+                "the most memory it held", "peak_mib", Unit.MEBIBYTES, targets=_served(Target(60), slatedb=Target(90))
+            ),
             Figure("processor time of the process that serves, per job", "serving_cpu_us", Unit.MICROSECONDS),
             Figure(
                 "the most memory that one held", "serving_mib", Unit.MEBIBYTES, targets=_of_servers(http=Target(60))
@@ -115,9 +118,14 @@ def _of_servers(**targets: Target) -> dict[str, Target]:
     return {SERVERS[store]: target for store, target in targets.items()}
 
 
-def _served(target: Target, *, but: Collection[str] = ("memory",)) -> dict[str, Target]:
-    """Return one target for the server on every store but those that have none."""
-    return {server: target for store, server in SERVERS.items() if store not in but}
+def _served(target: Target, *, but: Collection[str] = ("memory",), **others: Target) -> dict[str, Target]:
+    """Return one target for the server on every store but those that have none, or their own in `others`."""
+    return {server: others.get(store, target) for store, server in SERVERS.items() if store not in but}
+
+
+def _owned(target: Target) -> dict[str, Target]:
+    """Return one target for client and server on the store that one process owns."""
+    return {CLIENTS["slatedb"]: target, SERVERS["slatedb"]: target}
 
 
 def _called(target: Target, *, but: Collection[str] = ("memory",)) -> dict[str, Target]:
@@ -146,6 +154,7 @@ MEASUREMENTS = (
         postgres=Target(15_000, 40_000),
         redis=Target(20_000, 50_000),
         http=Target(4_000, 10_000),
+        slatedb=Target(4_000, 7_000),
     ),
     _rate(
         "enqueue_many, 1,000 at once",
@@ -156,6 +165,7 @@ MEASUREMENTS = (
         postgres=Target(60_000, 120_000),
         redis=Target(50_000, 100_000),
         http=Target(20_000, 50_000),
+        slatedb=Target(5_000, 9_000),
     ),
     _drain(
         "records deleted at the ack",
@@ -167,6 +177,7 @@ MEASUREMENTS = (
         windlass_server_postgres=Target(30_000, 55_000, over_peer=1.8),
         windlass_server_redis=Target(15_000, 35_000, over_peer=3),
         windlass_server_http=Target(6_000, 15_000),
+        windlass_server_slatedb=Target(3_000, 8_000),
     ),
     _drain(
         "finished records kept",
@@ -178,12 +189,18 @@ MEASUREMENTS = (
         windlass_server_postgres=Target(22_000, 40_000),
         windlass_server_redis=Target(12_000, 28_000),
         windlass_server_http=Target(5_000, 12_000),
+        windlass_server_slatedb=Target(2_500, 6_000),
     ),
     Measurement(
         "claim_latency",
         "claim",
         (
-            Figure("claim of 20 during a drain, p99", "p99", MS, targets=_called(Target(2.5), but=("memory", "http"))),
+            Figure(
+                "claim of 20 during a drain, p99",
+                "p99",
+                MS,
+                targets=_called(Target(2.5), but=("memory", "http", "slatedb")),
+            ),
             Figure("its first tenth, p99", "p99_first", MS),
             Figure("its last tenth, p99", "p99_last", MS),
             Figure("its first tenth, p50", "p50_first", MS),
@@ -211,7 +228,7 @@ MEASUREMENTS = (
                 "windlass worker: two processes over one, jobs of 0.3 ms",
                 "gain",
                 Unit.TIMES,
-                targets=_served(Target(1.5), but=("memory", "http")),
+                targets=_served(Target(1.5), but=("memory", "http", "slatedb")),
             ),
             Figure("the rate of one", "rate_one"),
             Figure("the rate of two", "rate_two"),
@@ -226,7 +243,9 @@ MEASUREMENTS = (
                 "pickup",
                 MS,
                 50,
-                targets=_alike(Target(3, 1), postgres=Target(3, 1.5), redis=Target(1.5, 1), http=Target(4, 2)),
+                targets=_alike(
+                    Target(3, 1), but=("slatedb",), postgres=Target(3, 1.5), redis=Target(1.5, 1), http=Target(4, 2)
+                ),
             ),
             Figure("pick-up by an idle process, p95", "pickup", MS, 95),
             Figure(
@@ -234,8 +253,19 @@ MEASUREMENTS = (
                 "pickup",
                 MS,
                 99,
-                targets=_alike(Target(15, 4), postgres=Target(6, 4), redis=Target(3, 2), http=Target(15, 8)),
+                targets=_alike(
+                    Target(15, 4), but=("slatedb",), postgres=Target(6, 4), redis=Target(3, 2), http=Target(15, 8)
+                ),
             ),
+        ),
+    ),
+    Measurement(
+        "pickup_inside",
+        "pickup",
+        (
+            Figure("pick-up in the process that enqueues, p50", "pickup", MS, 50, targets=_owned(Target(15))),
+            Figure("pick-up in the process that enqueues, p95", "pickup", MS, 95),
+            Figure("pick-up in the process that enqueues, p99", "pickup", MS, 99, targets=_owned(Target(40))),
         ),
     ),
     Measurement(
@@ -271,7 +301,11 @@ MEASUREMENTS = (
     Measurement(
         "cold_open",
         "server",
-        (Figure("process start to ready, 20,000 finished jobs", "ready", MS, targets=_served(Target(600))),),
+        (
+            Figure("process start to ready, 20,000 finished jobs", "ready", MS, targets=_served(Target(600))),
+            Figure("of it the opening of the store", "open", MS),
+            Figure("the first claim after it", "first_claim", MS, targets=_of_servers(slatedb=Target(50))),
+        ),
     ),
     Measurement(
         "import",

@@ -36,9 +36,7 @@ class PickUp:
 
     def turns(self) -> Iterator[tuple[int, float]]:
         """Yield each job's number and how many seconds to sleep before sending it."""
-        chance = random.Random(0)
-        for number in self.numbers:
-            yield number, chance.uniform(SHORTEST_GAP, LONGEST_GAP)
+        return turns(self.numbers)
 
     def sending(self, number: int) -> None:
         """Note the time: the next thing the caller does is to enqueue this job."""
@@ -53,6 +51,13 @@ class PickUp:
         output, _ = self._consumer.communicate(timeout=PATIENCE)
         arrived = msgspec.json.decode(output, type=dict[int, int], strict=False)
         return [(arrived[number] - sent) / 1e6 for number, sent in self._sent.items() if number >= WARM_UP]
+
+
+def turns(numbers: range) -> Iterator[tuple[int, float]]:
+    """Yield each number and how many seconds to sleep before sending its job; the gaps are the same each time."""
+    chance = random.Random(0)
+    for number in numbers:
+        yield number, chance.uniform(SHORTEST_GAP, LONGEST_GAP)
 
 
 @contextmanager

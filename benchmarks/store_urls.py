@@ -35,6 +35,11 @@ def redis_url(folder: Path, name: str) -> str:
     return f"{redis_databases.url_of(folder)}?prefix={name}"
 
 
+def slatedb_url(folder: Path, name: str) -> str:
+    """Return the URL of a database in a folder of its own below the folder."""
+    return f"slatedb+file://{folder / name}"
+
+
 def http_url(folder: Path, name: str) -> str:
     """Return the URL of a process that serves a file in the folder."""
     return http_serving.serving(folder, name).url

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import windlass
 from proofs import reader
-from proofs.children import Children
+from proofs.children import Children, eventually
 from proofs.ledger import Entry, Ledger, read
 from proofs.report import Report
 from windlass import Client
@@ -41,13 +41,18 @@ def prove(folder: Path, plan: Plan) -> Report:
     database, ledger = folder / "jobs.db", folder / "ledger"
     report = Report("checkpoints", PROMISE)
     asyncio.run(_make(database))
-    until = time.monotonic() + plan.seconds
+    over = folder / "over"
     with Children(ledger) as children:
         for number in range(plan.writers):
-            children.start(f"writer {number}", write, database, plan.due_after, until)
+            children.start(f"writer {number}", write, database, plan.due_after, over)
         for number in range(plan.strangers):
-            children.start(f"stranger {number}", write_as_a_stranger, database, until)
-        checks, complaints, largest = _watch(database, until, plan.check_every)
+            children.start(f"stranger {number}", write_as_a_stranger, database, over)
+        # a machine that has much else to do starts them one after another
+        report.needs(
+            "all at work", given=eventually(lambda: _started(ledger) == plan.writers + plan.strangers, 60, 0.1)
+        )
+        checks, complaints, largest = _watch(database, time.monotonic() + plan.seconds, plan.check_every)
+        over.touch()
         failed = children.wait(plan.seconds + 60)
     report.figure("seconds", f"{plan.seconds:.0f}")
     report.figure("integrity checks", checks)
@@ -79,38 +84,48 @@ def _watch(database: Path, until: float, every: float) -> tuple[int, list[str], 
     return checks, complaints, largest
 
 
-async def write(ledger: Ledger, database: Path, due_after: int, until: float) -> None:
+def _started(ledger: Path) -> int:
+    return sum(entry.event == "started" for entry in read(ledger))
+
+
+def _goes_on(over: Path) -> bool:
+    return not over.exists()
+
+
+async def write(ledger: Ledger, database: Path, due_after: int, over: Path) -> None:
     """Enqueue, claim and settle, with a checkpoint at nearly every commit."""
+    ledger.write("started")
     checkpoint.DUE_AFTER = due_after
     made = Counter[str]()
     arm("sqlite.checkpoint.after", lambda: made.update(["checkpoint"]))
     async with windlass.connect(f"sqlite:///{database}") as client, asyncio.TaskGroup() as group:
         for _ in range(4):
-            group.create_task(_enqueue(ledger, client, until))
-        group.create_task(_settle(ledger, client, until))
+            group.create_task(_enqueue(ledger, client, over))
+        group.create_task(_settle(ledger, client, over))
     ledger.write("count", note="checkpoints", count=made["checkpoint"])
 
 
-async def _enqueue(ledger: Ledger, client: Client, until: float) -> None:
-    while time.monotonic() < until:
+async def _enqueue(ledger: Ledger, client: Client, over: Path) -> None:
+    while _goes_on(over):
         done = await client.enqueue(QUEUE, b"x" * 1000)
         ledger.write("ok", done.id)
 
 
-async def _settle(ledger: Ledger, client: Client, until: float) -> None:
-    while time.monotonic() < until:
+async def _settle(ledger: Ledger, client: Client, over: Path) -> None:
+    while _goes_on(over):
         for claim in await client.claim_many(QUEUE, limit=5, lease=3600, wait=0.1):
             await client.ack(claim)
             ledger.write("settled", claim.job.id)
 
 
-async def write_as_a_stranger(ledger: Ledger, database: Path, until: float) -> None:
+async def write_as_a_stranger(ledger: Ledger, database: Path, over: Path) -> None:
     """Write through plain sqlite3, under SQLite's own lock alone."""
+    ledger.write("started")
     written = 0
     with closing(sqlite3.connect(database, isolation_level=None, timeout=30)) as connection:
         connection.execute("pragma wal_autocheckpoint = 0")
         name = f"stranger {ledger.process}"
-        while time.monotonic() < until:
+        while _goes_on(over):
             connection.execute("begin immediate")
             connection.executemany(
                 "insert into stranger (process, n, filler) values (?, ?, zeroblob(500))",

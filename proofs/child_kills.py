@@ -14,16 +14,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from proofs import reader
-from proofs.children import eventually
+from proofs.children import eventually, go_on, stand_still
 from proofs.commands import Command
 from proofs.ledger import Entry, Tail, read
 from proofs.report import Report
 from proofs.serving import Place, begun_and_not_ended, check_ends, check_store, ended, enqueue, figure_attempts, new_job
 from proofs.serving import lives as is_alive
+from windlass import NewJob
 
 PROMISE = "a child that is killed is started again, and what it held runs again at once, by the word of its parent"
 MOST_ATTEMPTS = 20
 COMES_UP = 40.0
+TRIES = 20
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,8 @@ def _life(place: Place, plan: Plan, chance: random.Random, tail: Tail, seen: See
     options = ["--processes", "2", "--concurrency", "8", "--lease", "1h", "--rescue-interval", "1h"]
     with Command(place, options, max_attempts=MOST_ATTEMPTS) as command:
         for _ in range(min(plan.kills_in_a_life, plan.kills - len(seen.kills))):
-            kinds = ("on_the_loop", "in_a_thread")
-            jobs = [new_job(chance.choice(kinds), chance.uniform(0.05, plan.longest)) for _ in range(plan.jobs)]
-            seen.ids += enqueue(place, jobs, max_attempts=MOST_ATTEMPTS)
-            if not _kill_one(chance, command, tail, seen):
+            victim = _stop_one_at_work(place, plan, chance, tail, seen)
+            if victim is None or not _kill(victim, command, tail, seen):
                 return
             if not eventually(lambda: not reader.unfinished(place.database), plan.seconds):
                 seen.failed.append("jobs that never ended")
@@ -109,17 +109,33 @@ def _life(place: Place, plan: Plan, chance: random.Random, tail: Tail, seen: See
             seen.failed.append(f"exit code {code}")
 
 
-def _kill_one(chance: random.Random, command: Command, tail: Tail, seen: Seen) -> bool:
-    """Kill a child inside of a job, one that was there longest, and wait for its successor."""
-    if not eventually(lambda: bool(tail.look()) and len(_busy(tail)) > 0, COMES_UP):
-        seen.failed.append("no child has begun a job")
-        return False
-    time.sleep(chance.uniform(0, 0.05))
-    tail.look()
-    victim = next(iter(_busy(tail)), None)
-    if victim is None:
-        seen.failed.append("no child was inside of a job")
-        return False
+def _stop_one_at_work(place: Place, plan: Plan, chance: random.Random, tail: Tail, seen: Seen) -> int | None:
+    """Bring jobs, and stop the child inside of one that was there longest."""
+    for _ in range(TRIES):
+        seen.ids += enqueue(place, _jobs(plan, chance), max_attempts=MOST_ATTEMPTS)
+        if not eventually(lambda: tail.look() and _busy(tail), COMES_UP):
+            seen.failed.append("no child has begun a job")
+            return None
+        time.sleep(chance.uniform(0, 0.05))
+        tail.look()
+        for child in _busy(tail):
+            stand_still(child)
+            tail.look()
+            if child in _busy(tail):
+                return child
+            # it has ended its last one meanwhile
+            go_on(child)
+    seen.failed.append("no child was inside of a job")
+    return None
+
+
+def _jobs(plan: Plan, chance: random.Random) -> list[NewJob]:
+    kinds = ("on_the_loop", "in_a_thread")
+    return [new_job(chance.choice(kinds), chance.uniform(0.05, plan.longest)) for _ in range(plan.jobs)]
+
+
+def _kill(victim: int, command: Command, tail: Tail, seen: Seen) -> bool:
+    """Kill a child and wait for its successor."""
     before = _started(tail)
     os.kill(victim, signal.SIGKILL)
     killed_at = time.monotonic()

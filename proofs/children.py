@@ -2,6 +2,8 @@
 
 import asyncio
 import multiprocessing
+import os
+import signal
 import time
 import traceback
 from collections.abc import Callable, Coroutine
@@ -60,7 +62,7 @@ class Children:
             process.close()
 
 
-def eventually(true: Callable[[], bool], seconds: float = 30.0, every: float = POLL) -> bool:
+def eventually(true: Callable[[], object], seconds: float = 30.0, every: float = POLL) -> bool:
     """Wait until `true()`, at most `seconds`; return whether it came true."""
     until = time.monotonic() + seconds
     while not true():
@@ -68,6 +70,27 @@ def eventually(true: Callable[[], bool], seconds: float = 30.0, every: float = P
             return False
         time.sleep(every)
     return True
+
+
+def stand_still(pid: int) -> None:
+    """Stop a process by SIGSTOP, until SIGCONT; return when none of its threads runs."""
+    os.kill(pid, signal.SIGSTOP)
+    # T: stopped; Z and X: it has ended meanwhile
+    eventually(lambda: state_of(pid) in "TZX")
+
+
+def go_on(pid: int) -> None:
+    """Let a process go on that was stopped."""
+    os.kill(pid, signal.SIGCONT)
+
+
+def state_of(pid: int) -> str:
+    """Return the letter by which the system tells what a process does; that of one which is gone is X."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return "X"
+    return status.rpartition(")")[2].split()[0]
 
 
 def _live(

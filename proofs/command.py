@@ -27,6 +27,10 @@ from proofs import (
     sentinel_failover,
     server_kills,
     signals,
+    slatedb_faults,
+    slatedb_kills,
+    slatedb_lines,
+    slatedb_takeover,
     stale,
     stops,
     terminations,
@@ -124,6 +128,25 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
     ),
     "http-lost-replies": lambda folder, scale: lost_replies.prove_over_http(
         folder, lost_replies.Plan(replies=1_000 // scale)
+    ),
+    "slatedb-kills": lambda folder, scale: slatedb_kills.prove(
+        folder, slatedb_kills.Plan(jobs=10_000 // scale, kills=max(50 // scale, 2))
+    ),
+    "slatedb-kills-s3": lambda folder, scale: slatedb_kills.prove(
+        folder,
+        slatedb_kills.Plan(jobs=10_000 // scale, kills=max(50 // scale, 2), store="s3", store_kills=max(5 // scale, 1)),
+    ),
+    "slatedb-takeover": lambda folder, scale: slatedb_takeover.prove(
+        folder, slatedb_takeover.Plan(jobs=5_000 // scale, takeovers=max(50 // scale, 2))
+    ),
+    "slatedb-takeover-s3": lambda folder, scale: slatedb_takeover.prove(
+        folder, slatedb_takeover.Plan(jobs=5_000 // scale, takeovers=max(50 // scale, 2), store="s3")
+    ),
+    "slatedb-s3-faults": lambda folder, scale: slatedb_faults.prove(
+        folder, slatedb_faults.Plan(calls=10_000 // scale, stores=max(6 // scale, 1), outages=max(6 // scale, 2))
+    ),
+    "slatedb-s3-lines": lambda folder, scale: slatedb_lines.prove(
+        folder, slatedb_lines.Plan(jobs=max(40 // scale, slatedb_lines.BATCH))
     ),
     "transactions": lambda folder, scale: transactions.prove(
         folder, transactions.Plan(commits=200 // scale, rollbacks=200 // scale)

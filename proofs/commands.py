@@ -5,28 +5,41 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from types import MappingProxyType
+from typing import Final, Self
 
 from proofs.serving import Place, lives
 
 ROOT = Path(__file__).resolve().parent.parent
+NO_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Command:
-    """A worker of the campaigns' app; at the end of the block none of its processes is left."""
+    """A worker of the campaigns' app, or of another one; at the end of the block none of its processes is left."""
 
-    def __init__(self, place: Place, options: Sequence[str], *, max_attempts: int = 3, name: str = "child") -> None:
+    def __init__(
+        self,
+        place: Place,
+        options: Sequence[str],
+        *,
+        max_attempts: int = 3,
+        name: str = "child",
+        app: str = "proofs.served:app",
+        more: Mapping[str, str] = NO_SETTINGS,
+    ) -> None:
+        """Give it `more` in its environment than every campaign does."""
         settings = {
             "PROOF_STORE": place.url,
             "PROOF_LEDGER": str(place.ledger),
             "PROOF_PROCESS": f"{name} PID",
             "PROOF_ATTEMPTS": str(max_attempts),
+            **more,
         }
         self._log = place.ledger.with_name("log").open("ab")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "windlass", "worker", "proofs.served:app", "--log-level", "error", *options],
+            [sys.executable, "-m", "windlass", "worker", app, "--log-level", "error", *options],
             cwd=ROOT,
             env={**os.environ, **settings},
             stderr=self._log,

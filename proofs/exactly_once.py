@@ -2,24 +2,23 @@
 
 Two servers work on one store. One is killed and replaced, or it is stopped by SIGSTOP for longer than its leases, so
 that the other one takes its jobs, and then goes on as if nothing had happened: the fence has to refuse it.
+
+Nothing of this is left to chance: jobs are added when the line runs dry, a server is killed only while it holds a job,
+and one that was stopped goes on only when the other one has begun a job that it holds in a thread, where nothing but
+the fence can keep it from writing.
 """
 
-import os
 import random
 import signal
-import sqlite3
 import time
-from collections import Counter
-from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, Final, LiteralString
 
-from proofs import reader
-from proofs.children import Children, eventually
-from proofs.ledger import Tail
-from proofs.postgres_reader import PostgresReader
+from proofs.children import Children, eventually, go_on, stand_still
+from proofs.effects import check_effects, effects_of, is_locked, make_tables
+from proofs.ledger import Entry, Tail
 from proofs.report import Report
 from proofs.serving import (
     Place,
@@ -38,6 +37,10 @@ from windlass import NewJob, ServerConfig
 PROMISE = "what a handler writes in the transaction that settles its claim is written exactly once"
 MOST_ATTEMPTS = 50
 SERVERS = 2
+SLOTS = 20
+IN_THREADS = ("thread", "unfenced")
+"""Where a handler goes on that has lost its claim."""
+TRIES = 50
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,10 @@ def prove(folder: Path, plan: Plan) -> Report:
 
 def _prove(report: Report, place: Place, plan: Plan) -> None:
     chance = random.Random(plan.seed)
-    ids = enqueue(place, [_job(number, plan, chance) for number in range(plan.jobs)], max_attempts=MOST_ATTEMPTS)
-    _make_tables(place)
+    ids = _bring(place, plan, chance, range(plan.jobs))
+    make_tables(place)
     with Children(place.ledger) as children:
-        campaign = Campaign(place, plan, children, chance)
+        campaign = Campaign(place, plan, children, chance, ids)
         campaign.run()
     campaign.tail.look()
     entries = campaign.tail.entries
@@ -81,8 +84,8 @@ def _prove(report: Report, place: Place, plan: Plan) -> None:
     report.figure("servers stopped past their leases and continued", campaign.stopped)
     figure_attempts(report, entries)
     report.figure("attempts refused by the fence", len(refused))
-    _check_effects(report, place, ids, {key(entry) for entry in refused})
-    check_ends(report, place, ids, set(_effects(place)))
+    check_effects(report, place, ids, {key(entry) for entry in refused})
+    check_ends(report, place, ids, set(effects_of(place)))
     check_store(report, place, entries, kills=plan.kills)
     report.never("last servers that did not end well", campaign.ended_badly)
     report.needs(f"{plan.kills} kills", given=len(campaign.killed) == plan.kills)
@@ -93,11 +96,13 @@ def _prove(report: Report, place: Place, plan: Plan) -> None:
 class Campaign:
     """Two servers, and what is done to them."""
 
-    def __init__(self, place: Place, plan: Plan, children: Children, chance: random.Random) -> None:
+    def __init__(self, place: Place, plan: Plan, children: Children, chance: random.Random, ids: list[str]) -> None:
+        """Add to `ids` the jobs that are brought on the way."""
         self._place = place
         self._plan = plan
         self._children = children
         self._chance = chance
+        self._ids = ids
         self._made = 0
         self._faults = plan.kills + plan.stops
         self.tail = Tail(place.ledger)
@@ -111,7 +116,6 @@ class Campaign:
         self._chance.shuffle(faults)
         for fault in faults:
             victim = self._chance.randrange(SERVERS)
-            self._let_work(self._servers[victim])
             if fault == "stop":
                 self._stop_past_its_leases(self._servers[victim])
             else:
@@ -133,28 +137,15 @@ class Campaign:
         ]
 
     def _start(self) -> SpawnProcess:
-        config = ServerConfig(concurrency=20, lease=self._plan.lease, rescue_interval=0.3, shutdown_timeout=10)
+        config = ServerConfig(concurrency=SLOTS, lease=self._plan.lease, rescue_interval=0.3, shutdown_timeout=10)
         self._made += 1
         return self._children.start(f"server {self._made}", serve, self._place, config)
 
-    def _let_work(self, victim: SpawnProcess) -> None:
-        """Wait until `victim` is at work and a share of all jobs is done, so that some are left for every fault."""
-        self.tail.look()
-        enough = self._done() + int(self._plan.jobs / (self._faults + 1) * self._chance.uniform(0, 0.8))
-
-        def worked() -> bool:
-            self.tail.look()
-            if self._done() < enough:
-                return False
-            return any(entry.process == victim.name for entry in begun_and_not_ended(self.tail.entries).values())
-
-        eventually(worked, 20)
-        time.sleep(self._chance.uniform(0, 0.02))
-
-    def _done(self) -> int:
-        return sum(entry.event == "ended" for entry in self.tail.entries)
-
     def _kill(self, server: SpawnProcess) -> None:
+        for _ in range(TRIES):
+            if self._stop_at_work(server):
+                break
+            go_on(_pid(server))
         alive = server.is_alive()
         server.kill()
         server.join(10)
@@ -162,20 +153,71 @@ class Campaign:
             self.killed.add(server.name)
 
     def _stop_past_its_leases(self, server: SpawnProcess) -> None:
-        assert server.pid is not None
-        os.kill(server.pid, signal.SIGSTOP)
-        self.tail.look()
-        attempts = begun_and_not_ended(self.tail.entries).values()
-        held = {(entry.job, entry.delivery + 1) for entry in attempts if entry.process == server.name}
-        time.sleep(self._plan.lease * 2)
-        # the other server may have been started a moment ago
-        eventually(lambda: self._has_begun(held), 20)
-        os.kill(server.pid, signal.SIGCONT)
-        self.stopped += 1
+        for _ in range(TRIES):
+            held = {key(entry) for entry in self._stop_at_work(server) if entry.note in IN_THREADS}
+            # one that was stopped inside of a transaction stands in the way of whoever would take its jobs
+            if not held or is_locked(self._place):
+                go_on(_pid(server))
+                continue
+            taken = eventually(partial(self._begun_again, held), 20)
+            go_on(_pid(server))
+            if taken:
+                self.stopped += 1
+                eventually(partial(self._has_told, self._begun_again(held)), 30)
+                return
 
-    def _has_begun(self, attempts: set[tuple[str, int]]) -> bool:
+    def _stop_at_work(self, server: SpawnProcess) -> list[Entry]:
+        """Stop a server when it has worked for a while; return what it holds."""
+        self._let_work(server)
+        stand_still(_pid(server))
+        return self._inside(server)
+
+    def _let_work(self, victim: SpawnProcess) -> None:
+        """Wait until `victim` is at work and a share of all jobs is done, so that some are left for every fault."""
         self.tail.look()
-        return any(entry.event == "begun" and key(entry) in attempts for entry in self.tail.entries)
+        enough = self._done() + int(self._plan.jobs / (self._faults + 1) * self._chance.uniform(0, 0.8))
+        for _ in range(TRIES):
+            if eventually(lambda: bool(self._inside(victim)) and self._done() >= enough, 1):
+                break
+            # the other one may have done all while this one was started
+            if self._place.reader.unfinished() < SERVERS * SLOTS:
+                more = range(len(self._ids), len(self._ids) + SERVERS * SLOTS * 2)
+                self._ids += _bring(self._place, self._plan, self._chance, more)
+        time.sleep(self._chance.uniform(0, 0.02))
+
+    def _inside(self, server: SpawnProcess) -> list[Entry]:
+        """Return the attempts of a server that are under way; a job whose claim was lost is another's by now."""
+        self.tail.look()
+        last: dict[str, Entry] = {}
+        for entry in self.tail.entries:
+            if entry.event == "begun":
+                last[entry.job] = entry
+            elif entry.event in ("ended", "refused") and entry.job in last and key(last[entry.job]) == key(entry):
+                del last[entry.job]
+        return [entry for entry in last.values() if entry.process == server.name]
+
+    def _done(self) -> int:
+        return sum(entry.event == "ended" for entry in self.tail.entries)
+
+    def _begun_again(self, attempts: set[tuple[str, int]]) -> set[tuple[str, int]]:
+        """Return those of `attempts` whose job has begun once more since."""
+        self.tail.look()
+        begun = {key(entry) for entry in self.tail.entries if entry.event == "begun"}
+        return {(job, delivery) for job, delivery in attempts if (job, delivery + 1) in begun}
+
+    def _has_told(self, attempts: set[tuple[str, int]]) -> bool:
+        """Whether some of `attempts`, which go on too late, have told how they ended."""
+        self.tail.look()
+        return any(entry.event in ("ended", "refused") and key(entry) in attempts for entry in self.tail.entries)
+
+
+def _pid(server: SpawnProcess) -> int:
+    assert server.pid is not None
+    return server.pid
+
+
+def _bring(place: Place, plan: Plan, chance: random.Random, numbers: range) -> list[str]:
+    return enqueue(place, [_job(number, plan, chance) for number in numbers], max_attempts=MOST_ATTEMPTS)
 
 
 def _job(number: int, plan: Plan, chance: random.Random) -> NewJob:
@@ -185,47 +227,3 @@ def _job(number: int, plan: Plan, chance: random.Random) -> NewJob:
     if number % plan.processes_every == 0:
         return new_job("add_in_a_process", seconds)
     return new_job(("add_on_the_loop", "add_in_a_thread")[number % 2], seconds)
-
-
-TABLES: Final = (
-    "create table proof_sum (total integer not null)",
-    "insert into proof_sum values (0)",
-    "create table proof_effect (job text not null, delivery integer not null)",
-)
-
-
-def _make_tables(place: Place) -> None:
-    if isinstance(place.reader, PostgresReader):
-        place.reader.write(*TABLES)
-        return
-    with closing(sqlite3.connect(place.database)) as connection, connection:
-        for statement in TABLES:
-            connection.execute(statement)
-
-
-def _rows(place: Place, statement: LiteralString) -> list[tuple[Any, ...]]:
-    if isinstance(place.reader, PostgresReader):
-        return place.reader.rows(statement)
-    with reader.reading(place.database) as connection:
-        return connection.execute(statement).fetchall()
-
-
-def _effects(place: Place) -> list[tuple[str, int]]:
-    return [(job, delivery) for job, delivery in _rows(place, "select job, delivery from proof_effect")]
-
-
-def _check_effects(report: Report, place: Place, ids: list[str], refused: set[tuple[str, int]]) -> None:
-    [(total,)] = _rows(place, "select total from proof_sum")
-    effects = _effects(place)
-    counts = Counter(job for job, _ in effects)
-    rows = place.reader.jobs()
-    report.figure("attempts charged", sum(row.attempt for row in rows.values()))
-    report.figure("the sum", total)
-    report.never("the sum is off by", range(abs(total - len(ids))))
-    report.never("jobs without their effect", [job for job in ids if not counts[job]])
-    report.never("jobs with their effect more than once", [job for job, count in counts.items() if count > 1])
-    report.never("effects of refused attempts", refused & set(effects))
-    report.never(
-        "effects of another delivery than the accepted one",
-        [(job, delivery) for job, delivery in effects if rows[job].delivery != delivery],
-    )

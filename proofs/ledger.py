@@ -15,6 +15,7 @@ import msgspec
 
 Event = Literal[
     "started",
+    "opened",
     "invoked",
     "ok",
     "begun",
@@ -85,7 +86,9 @@ class Tail:
 
 
 def read(path: Path) -> Iterator[Entry]:
-    """Return every entry."""
+    """Return every entry; there is none before a process has begun."""
+    if not path.exists():
+        return
     with path.open("rb") as file:
         yield from _entries(file)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import windlass
-from proofs.children import eventually
+from proofs.children import eventually, state_of
 from proofs.ledger import Entry, Ledger
 from proofs.postgres_reader import PostgresReader
 from proofs.reader import FleetReader, Reader, SqliteReader
@@ -50,6 +50,10 @@ class Place(NamedTuple):
         """The reader, where the store is reached by a URL that is not a file's."""
         if self.file is not None:
             return SqliteFleetReader(self.file)
+        if self.url.startswith("slatedb"):
+            # loaded when it is wanted: how much memory a server takes is looked at too
+            reader: FleetReader = import_module("proofs.slatedb_reader").SlateReader(self.url)
+            return reader
         return RedisReader(self.url) if self.url.startswith("redis") else PostgresReader(self.url)
 
 
@@ -148,11 +152,7 @@ def _registered(reader: Reader, kills: int) -> list[str]:
 
 def lives(pid: int) -> bool:
     """Whether a process runs; one that has ended and that nobody has asked for does not."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[0] not in ("Z", "X")
+    return state_of(pid) not in "ZX"
 
 
 def figure_attempts(report: Report, entries: list[Entry]) -> None:

@@ -96,14 +96,20 @@ def _working(place: Place) -> set[str]:
     return {entry.process for entry in read(place.ledger) if entry.event == "ended"} if place.ledger.exists() else set()
 
 
+def _cut_one(database: Database, states: list[str]) -> bool:
+    state = database.cut(busy=False)
+    if state is not None:
+        states.append(state)
+    return state is not None
+
+
 def _end_sessions(database: Database, plan: Plan) -> list[str]:
     """End sessions at the rate of the plan; return what each did."""
     states: list[str] = []
     began = time.monotonic()
     for number in range(int(plan.rate * plan.seconds)):
-        state = database.cut(busy=False)
-        if state is not None:
-            states.append(state)
+        # one that was chosen may be gone by the time it is ended
+        eventually(lambda: _cut_one(database, states), 5)
         time.sleep(max(0.0, began + (number + 1) / plan.rate - time.monotonic()))
     return states
 

@@ -3,14 +3,14 @@
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from proofs.children import eventually
-from tests.each_store import SERVED, STORES, behind, new_url, sessions_of
+from tests.each_store import LEAN, SERVED, STORES, behind, new_url, sessions_of
 from tests.postgres.cluster import cluster
 from tests.postgres.pgbouncer import through_pgbouncer
 from tests.servers import run
@@ -29,6 +29,38 @@ APART = {
     "test_a_job_may_be_cancelled_at_any_step_of_its_own_calls",
 }
 """What is served in a thread of its own: here the loop of the test stands still, or its tasks are counted."""
+WITH_SERVERS = {
+    *(
+        f"windlass.testing.conformance.{part}"
+        for part in (
+            "serving", "scheduler", "slots", "attempts", "surroundings", "contexts", "limits", "stopping", "tenants",
+            "failing", "clocks",
+        )
+    ),
+    "tests.engine.test_hostile_handlers",
+}  # fmt: skip
+"""Where a server makes the calls that the other parts of the conformance suite make one by one."""
+LEFT_OUT = {*LEAN, "http+sqlite"}
+"""Stores whose servers are slow tests: those on what is behind, and those by the same way, are shown by themselves."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--calls", action="store_true", help="conformance of single calls alone, without that of servers")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    with_servers = {item for item in items if isinstance(item, pytest.Function) and _module(item) in WITH_SERVERS}
+    for item in with_servers:
+        if hasattr(item, "callspec") and any(store in item.callspec.params.values() for store in LEFT_OUT):
+            item.add_marker(pytest.mark.slow)
+    if config.getoption("--calls"):
+        config.hook.pytest_deselected(items=list(with_servers))
+        items[:] = [item for item in items if item not in with_servers]
+
+
+def _module(item: pytest.Function) -> str:
+    function: Callable[..., object] = item.obj
+    return function.__module__
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -76,7 +108,8 @@ async def new_store(request: pytest.FixtureRequest, clock: FakeClock) -> AsyncIt
         assert _tasks() <= tasks
         # one that has handed over what it did may still be on its way out
         assert eventually(lambda: _threads() <= threads, PATIENCE), _threads()
-        assert _files() <= files
+        # the ends of connections may be noticed a moment later, by who listens in this process too
+        assert eventually(lambda: _files() <= files, PATIENCE), _files() - files
         assert eventually(lambda: sessions_of(name) <= sessions, PATIENCE), sessions_of(name)
 
 
@@ -110,5 +143,9 @@ def _files() -> set[str]:
     folder = Path("/proc/self/fd")
     if not folder.is_dir():
         return set()
-    # one of them is the open folder itself, which is closed by now
-    return {str(link.readlink()) for link in folder.iterdir() if link.is_symlink()}
+    found: set[str] = set()
+    for link in folder.iterdir():
+        # one of them is the open folder itself, which is closed by now, and others may be closed by a thread meanwhile
+        with suppress(FileNotFoundError):
+            found.add(str(link.readlink()))
+    return found

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +13,8 @@ from tests.postgres.pgbouncer import through_pgbouncer
 from tests.postgres.ready import ready_schema
 from tests.redis.cluster import new_cluster_url
 from tests.redis.server import new_url as new_redis_url
+from tests.slatedb.engine import begin_engine
+from tests.slatedb.s3 import new_bucket_url
 from windlass.connect import open_store
 from windlass.core.clock import Clock, Rng
 
@@ -21,21 +24,39 @@ if TYPE_CHECKING:
 _ASKED_FOR: Final = {
     "WINDLASS_TEST_PGBOUNCER": ("pgbouncer",),
     "WINDLASS_TEST_CLUSTER": ("cluster", "spread"),
+    "WINDLASS_TEST_SLATEDB": ("slatedb+memory", "slatedb+file", "slatedb+s3", "http+slatedb"),
 }
 """Stores that are asked for by an environment variable, and then run alone: Postgres through PgBouncer, which not
-everybody has, and Redis as a Cluster, with all keys on one shard or with the queues spread."""
+everybody has, Redis as a Cluster, with all keys on one shard or with the queues spread, and all that SlateDB keeps."""
+_ASKED: Final = next((stores for name, stores in _ASKED_FOR.items() if os.environ.get(name)), None)
 
-SERVED: Final = ("http+memory", "http+sqlite")
+_BEHIND: Final = {"http+memory": "memory", "http+sqlite": "sqlite", "http+slatedb": "slatedb+memory"}
+SERVED: Final = tuple(_BEHIND)
 """Stores that are served over HTTP."""
-STORES: Final = next(
-    (stores for name, stores in _ASKED_FOR.items() if os.environ.get(name)),
-    ("memory", "sqlite", "postgres", "redis", *SERVED),
+LEAN: Final = () if _ASKED else ("slatedb+s3", "http+slatedb")
+"""Stores that differ from others by where jobs are kept, or by the way there: of these, every call is shown, and what
+servers make of the calls only where they are asked for."""
+STORES: Final = _ASKED or (
+    "memory",
+    "sqlite",
+    "postgres",
+    "redis",
+    "slatedb+memory",
+    "slatedb+file",
+    *LEAN,
+    "http+memory",
+    "http+sqlite",
 )
+WHOLE: Final = tuple(store for store in STORES if store not in LEAN)
+"""Stores that everything is shown on."""
+_numbers: Final = count(1)
 
 
 @contextmanager
 def new_url(store: str, *, with_tables: bool = False) -> Generator[str]:
     """Give the URL of an empty store of this kind, which is gone in the end; see `ready_schema`."""
+    if store.startswith("slatedb"):
+        begin_engine()
     match store:
         case "memory":
             yield "memory://"
@@ -48,7 +69,16 @@ def new_url(store: str, *, with_tables: bool = False) -> Generator[str]:
         case "redis":
             with new_redis_url() as url:
                 yield url
-        case "http+memory" | "http+sqlite":
+        case "slatedb+memory":
+            yield f"slatedb+memory://test-{next(_numbers)}"
+        case "slatedb+file":
+            with TemporaryDirectory() as folder:
+                yield f"slatedb+file://{Path(folder).resolve()}/jobs"
+        case "slatedb+s3":
+            # a bucket that costs nothing is written to as often as a test has something to write
+            with new_bucket_url(flush="0") as url:
+                yield url
+        case _ if store in SERVED:
             # loaded where it is asked for: not everybody who has stores has what serves them
             from tests.http.in_thread import served_in_thread
 
@@ -84,7 +114,7 @@ def new_place(store: str) -> Generator["Place"]:
 
 def behind(store: str) -> str:
     """Return what is served."""
-    return store.removeprefix("http+")
+    return _BEHIND.get(store, store)
 
 
 def sessions_of(store: str) -> set[int]:

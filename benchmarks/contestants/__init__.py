@@ -45,6 +45,11 @@ STORES = {
         "directly-server": "http_server:DIRECTLY",
         "bare-http": "bare_http:CONTESTANT",
     },
+    "slatedb": {
+        "windlass-slatedb": "windlass:SLATEDB",
+        "windlass-server-slatedb": "slatedb_server:SLATEDB",
+        "bare-slatedb": "bare_slatedb:CONTESTANT",
+    },
 }
 """The contestants of a run, by the store that they are measured on; memory stands with the store that needs nothing."""
 

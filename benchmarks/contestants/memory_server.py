@@ -1,15 +1,12 @@
 """Windlass by its server in memory, which only its own process can fill."""
 
 import asyncio
-import time
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
-import windlass
-from benchmarks import on_schedule
+from benchmarks import in_process, on_schedule
 from benchmarks.app import KEPT, BenchApp
 from benchmarks.contestant import Contestant, Outcome, Role, Trial
-from benchmarks.delay import DELAYED, run_times
 from benchmarks.drain import drain
 
 URL = "memory://"
@@ -31,21 +28,7 @@ async def _drained(trial: Trial, keep: timedelta) -> Outcome:
 def delayed(trial: Trial) -> Outcome:
     """Enqueue jobs that come due one after the other to an idle server in the same process."""
     del trial
-    return asyncio.run(_delayed())
-
-
-async def _delayed() -> Outcome:
-    arrivals: dict[int, float] = {}
-
-    def arrived(number: int) -> None:
-        arrivals[number] = time.time()
-
-    made = BenchApp(URL, arrived=arrived)
-    async with made.app, windlass.Server(made.app):
-        times = dict(enumerate(run_times(DELAYED, datetime.now(UTC))))
-        await made.enqueue_for(times)
-        await made.count.wait(DELAYED)
-    return Outcome(samples={"late": [(arrivals[number] - at.timestamp()) * 1e3 for number, at in times.items()]})
+    return asyncio.run(in_process.delayed(URL))
 
 
 def scheduled(trial: Trial) -> Outcome:

@@ -13,9 +13,9 @@ from benchmarks import held_snapshot, large, postgres_databases, redis_databases
 from benchmarks.contestant import Arrived, Contestant, Measure, Outcome, Role, Trial
 from benchmarks.latency import LIMIT, claim_figures
 from benchmarks.loops import LEASE, drain, fill
-from benchmarks.pickup import pick_up
-from benchmarks.store_urls import MAIN, Url, http_url, memory_url, postgres_url, redis_url, sqlite_url
-from benchmarks.workload import BULK, CALLERS, QUEUE, Stopwatch, chunks, payload, payloads
+from benchmarks.pickup import WARM_UP, pick_up, turns
+from benchmarks.store_urls import MAIN, Url, http_url, memory_url, postgres_url, redis_url, slatedb_url, sqlite_url
+from benchmarks.workload import BULK, CALLERS, QUEUE, Stopwatch, chunks, number_of, payload, payloads
 
 WAIT = timedelta(seconds=5)
 
@@ -106,6 +106,29 @@ async def pickup(trial: Trial, *, name: str, url: Url) -> Outcome:
             return Outcome(samples={"pickup": await asyncio.to_thread(run.milliseconds)})
 
 
+async def pickup_inside(trial: Trial, *, url: Url) -> Outcome:
+    """Enqueue to an idle `claim(wait=...)` of the same process."""
+    sent: dict[int, float] = {}
+    milliseconds: list[float] = []
+    async with windlass.connect(url(trial.folder, MAIN), keep_succeeded=timedelta(0)) as client:
+
+        async def take() -> None:
+            while len(milliseconds) < WARM_UP + trial.pickups:
+                claim = await client.claim(QUEUE, lease=LEASE, wait=WAIT)
+                if claim is not None:
+                    milliseconds.append((time.perf_counter() - sent[number_of(claim.job.payload)]) * 1e3)
+                    await client.ack(claim)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(take())
+            for number, gap in turns(range(WARM_UP + trial.pickups)):
+                await asyncio.sleep(gap)
+                value = payload(number)
+                sent[number] = time.perf_counter()
+                await client.enqueue(QUEUE, value)
+    return Outcome(samples={"pickup": milliseconds[WARM_UP:]})
+
+
 def consume(folder: Path, count: int, ready: Callable[[], None], arrived: Arrived, *, url: Url) -> None:
     """Claim one job at a time, asleep until it comes."""
 
@@ -170,6 +193,15 @@ DIRECTLY = replace(
     _contestant("directly", sqlite_url, lambda _: "FULL"), role=Role.PEER, how="the same client on the file itself"
 )
 """What HTTP costs is measured against this."""
+
+_ALONE = _contestant("windlass-slatedb", slatedb_url, lambda _: "survives processes, not power")
+SLATEDB = replace(
+    _ALONE,
+    measures={name: measure for name, measure in _ALONE.measures.items() if name != "pickup"}
+    | {"pickup_inside": _run(partial(pickup_inside, url=slatedb_url))},
+    consume=None,
+)
+"""One process owns the store: who enqueues and who claims are in one."""
 
 MEMORY = Contestant(
     name="windlass-memory",

@@ -32,15 +32,6 @@ logger = logging.getLogger("windlass")
 
 P = ParamSpec("P")
 
-EXTRAS: Final[Mapping[str, str]] = {
-    "slatedb+s3": "slatedb",
-    "slatedb+gs": "slatedb",
-    "slatedb+az": "slatedb",
-    "slatedb+file": "slatedb",
-    "slatedb+memory": "slatedb",
-}
-"""Which extra brings the store of a scheme that none is installed for."""
-
 _YES_OR_NO: Final = ("yes", "no")
 _SQLITE_OPTIONS: Final = {"synchronous": ("full", "normal"), "create": _YES_OR_NO, "migrate": _YES_OR_NO}
 _POSTGRES_OPTIONS: Final[Mapping[str, Collection[str] | None]] = {
@@ -90,6 +81,15 @@ _REDIS_OPTIONS: Final[Mapping[str, Collection[str] | None]] = {
     "tls_key": None,
     "sentinel_user": None,
     "sentinel_password": None,
+}
+_SLATEDB_OPTIONS: Final[Mapping[str, Collection[str] | None]] = {
+    "create": _YES_OR_NO,
+    "take_over": ("0", "1"),
+    "look": _YES_OR_NO,
+    "endpoint": None,
+    "region": None,
+    "timeout": None,
+    "flush": None,
 }
 _HTTP_OPTIONS: Final[Mapping[str, Collection[str] | None]] = {
     "timeout": None,
@@ -181,25 +181,27 @@ connect_sync = _blocking_form(connect)
 
 def open_store(url: str, *, clock: Clock | None = None, rng: Rng | None = None, token: str | None = None) -> Store:
     """Return the store at `url`, not opened yet; a `token` is of no use to a store that is not http://."""
-    parts = parse(url, [*_STORES, *EXTRAS])
-    make = _STORES.get(parts.scheme)
-    if make is None:
-        raise MissingExtra(f"{parts.scheme}://", EXTRAS[parts.scheme])
+    parts = parse(url, _STORES)
+    make = _STORES[parts.scheme]
     clock, rng = clock or SystemClock(), rng or SystemRng()
     return _http(parts, clock, rng, token) if make is _http else make(parts, clock, rng)
 
 
-def without_creating(url: str) -> str:
-    """Return `url` so that opening it makes nothing that is not there: for whoever only looks."""
-    parts = parse(url, [*_STORES, *EXTRAS])
+def without_creating(url: str, *, look: bool = True) -> str:
+    """Return `url` so that opening it makes nothing that is not there; with `look`, for whoever changes nothing at all.
+
+    Who only looks at a store that one process owns does so beside its owner.
+    """
+    parts = parse(url, _STORES)
+    if parts.scheme.startswith("slatedb+"):
+        looking = parts.with_option(url, "look", "yes") if look else url
+        return parse(looking, _STORES).with_option(looking, "create", "no")
     return parts.with_option(url, "create", "no") if parts.scheme in _MIGRATORS else url
 
 
 def migrator(url: str) -> Migrator | None:
     """Return what brings the schema of the store at `url` up; None for a store that has none."""
-    parts = parse(url, [*_STORES, *EXTRAS])
-    if parts.scheme in EXTRAS:
-        raise MissingExtra(f"{parts.scheme}://", EXTRAS[parts.scheme])
+    parts = parse(url, _STORES)
     make = _MIGRATORS.get(parts.scheme)
     return None if make is None else make(parse(parts.with_option(url, "migrate", "yes"), _STORES))
 
@@ -298,6 +300,16 @@ def _redis_migrator(url: StoreURL) -> Migrator:
     return RedisMigrator(read_address(url.scheme, url.host, url.path, url.options), SystemClock())
 
 
+def _slatedb(url: StoreURL, clock: Clock, rng: Rng) -> Store:
+    with _driver_of(url, "slatedb", "slatedb"):
+        from windlass.stores.slatedb import SlateStore
+        from windlass.stores.slatedb.address import read_address
+
+    address = read_address(url.scheme, url.host, url.path, url.options)
+    url.check_options(_SLATEDB_OPTIONS)
+    return SlateStore(address, clock=clock, rng=rng)
+
+
 def _http(url: StoreURL, _: Clock, rng: Rng, token: str | None = None) -> Store:
     with _driver_of(url, "httptools", "web"):
         from windlass.stores.http import HttpStore
@@ -330,6 +342,11 @@ _STORES: Final[Mapping[str, Callable[[StoreURL, Clock, Rng], Store]]] = {
     "rediss": _redis,
     "redis+sentinel": _redis,
     "redis+cluster": _redis,
+    "slatedb+memory": _slatedb,
+    "slatedb+file": _slatedb,
+    "slatedb+s3": _slatedb,
+    "slatedb+gs": _slatedb,
+    "slatedb+az": _slatedb,
     "http": _http,
     "https": _http,
 }

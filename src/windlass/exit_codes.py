@@ -7,6 +7,7 @@ from typing import Final
 from windlass.core.errors import (
     AppNotLoaded,
     EncodeError,
+    Fenced,
     InvalidValue,
     JobNotFound,
     MissingExtra,
@@ -26,6 +27,7 @@ class ExitCode(IntEnum):
     APP_NOT_LOADED = 3
     NOT_FOUND = 4
     STORE_UNAVAILABLE = 5
+    FENCED = 6
     HANGUP = 129
     INTERRUPTED = 130
     QUIT = 131
@@ -43,6 +45,7 @@ MEANINGS: Final[Mapping[ExitCode, str]] = {
     ExitCode.APP_NOT_LOADED: "the app could not be loaded",
     ExitCode.NOT_FOUND: "there is no such job, schedule or token",
     ExitCode.STORE_UNAVAILABLE: "the store is not available, or its schema is not the one that this release works with",
+    ExitCode.FENCED: "another process has taken the store over, and this one has stopped",
     ExitCode.HANGUP: "stopped at once by SIGHUP",
     ExitCode.INTERRUPTED: "stopped at once by SIGINT (Ctrl-C)",
     ExitCode.QUIT: "stopped at once by SIGQUIT",
@@ -58,6 +61,8 @@ def exit_code_of(error: BaseException) -> ExitCode:
             return ExitCode.APP_NOT_LOADED
         case JobNotFound() | ScheduleNotFound():
             return ExitCode.NOT_FOUND
+        case Fenced():
+            return ExitCode.FENCED
         case StoreUnavailable():
             return ExitCode.STORE_UNAVAILABLE
         case InvalidValue() | EncodeError() | MissingExtra() | NotAtomicHere() | UnknownKind():

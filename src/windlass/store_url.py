@@ -12,7 +12,8 @@ from windlass.core.errors import InvalidURL
 FORMS: Final = (
     "a store URL is memory://, memory://name, sqlite:///relative.db, sqlite:////absolute.db, "
     "postgres://user:password@host/database, redis://user:password@host/0, redis+sentinel://host1,host2/master/0, "
-    "redis+cluster://host1,host2 or https://host"
+    "redis+cluster://host1,host2, slatedb+s3://bucket/prefix, slatedb+file:///folder, slatedb+memory://name or "
+    "https://host"
 )
 _SHAPE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -198,6 +199,12 @@ def test_a_client_that_is_dropped_ends_its_thread() -> None:
 
     thread.join(5)
     assert not thread.is_alive()
+
+
+def test_arguments_that_do_not_fit_are_refused_at_once(client: BlockingClient) -> None:
+    wrong: dict[str, Any] = {"no_such_argument": 1}
+    with pytest.raises(TypeError, match="no_such_argument"):
+        client.schedules.put("nightly", "30 2 * * *", **wrong)
 
 
 def test_a_program_may_end_without_a_close(tmp_path: Path) -> None:

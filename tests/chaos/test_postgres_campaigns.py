@@ -17,14 +17,14 @@ def assert_holds(report: Report) -> None:
 
 def test_a_fleet_gets_over_dead_servers_sessions_and_databases(tmp_path: Path) -> None:
     plan = fleet.Plan(
-        jobs=1_200,
+        jobs=800,
         servers=2,
         producers=2,
         kills=3,
         cuts=10,
         crashes=1,
         longest_down=1.0,
-        ahead=400,
+        ahead=300,
         lease=4.0,
         back_within=15.0,
     )
@@ -34,7 +34,7 @@ def test_a_fleet_gets_over_dead_servers_sessions_and_databases(tmp_path: Path) -
 
 def test_a_standby_takes_over_and_nothing_that_it_has_is_lost(tmp_path: Path) -> None:
     """F12."""
-    plan = failover.Plan(failovers=3, unwaited=2, load=failover.Load(jobs_each=60, back_within=15.0))
+    plan = failover.Plan(failovers=3, unwaited=1, load=failover.Load(jobs_each=60, back_within=15.0))
 
     assert_holds(failover.prove(tmp_path, plan))
 
@@ -58,13 +58,13 @@ def test_without_receipts_lost_replies_do_things_twice(tmp_path: Path, monkeypat
 
 
 def test_what_is_written_with_the_settlement_is_written_once(tmp_path: Path) -> None:
-    plan = exactly_once.Plan(jobs=200, kills=1, stops=1, store="postgres")
+    plan = exactly_once.Plan(jobs=150, kills=1, stops=1, longest=0.8, store="postgres")
 
     assert_holds(exactly_once.prove(tmp_path, plan))
 
 
 def test_without_the_fence_effects_are_found_twice(tmp_path: Path) -> None:
-    plan = exactly_once.Plan(jobs=300, kills=0, stops=1, fenced=False, store="postgres")
+    plan = exactly_once.Plan(jobs=100, kills=0, stops=1, longest=0.8, fenced=False, store="postgres")
 
     report = exactly_once.prove(tmp_path, plan)
 
@@ -86,6 +86,6 @@ def test_a_job_that_commits_late_is_claimed_soon(tmp_path: Path) -> None:
 
 def test_ended_sessions_cost_nothing(tmp_path: Path) -> None:
     """F11."""
-    plan = terminations.Plan(calm=1, seconds=3, per_second=250, job=0.2, least=0.2)
+    plan = terminations.Plan(calm=1, seconds=3, per_second=250, job=0.2, least=0.05)
 
     assert_holds(terminations.prove(tmp_path, plan))

@@ -11,7 +11,7 @@ def assert_holds(report: Report) -> None:
 
 
 def test_every_job_comes_to_its_end_once_when_servers_are_killed(tmp_path: Path) -> None:
-    assert_holds(server_kills.prove(tmp_path, server_kills.Plan(jobs=1_000, kills=3)))
+    assert_holds(server_kills.prove(tmp_path, server_kills.Plan(jobs=600, kills=3)))
 
 
 def test_a_job_that_kills_its_server_is_the_only_one_dead(tmp_path: Path) -> None:
@@ -19,20 +19,20 @@ def test_a_job_that_kills_its_server_is_the_only_one_dead(tmp_path: Path) -> Non
 
 
 def test_a_stop_costs_no_attempt_and_ends_in_time(tmp_path: Path) -> None:
-    """F50."""
-    plan = stops.Plan(stops=10, jobs=1_000, processes=2, long=2, locked=1)
+    """F50, with time to spare: the machine of a test is busy."""
+    plan = stops.Plan(stops=10, jobs=1_000, processes=2, long=2, locked=1, spare=10)
 
     assert_holds(stops.prove(tmp_path, plan))
 
 
 def test_what_is_written_with_the_settlement_is_written_once(tmp_path: Path) -> None:
-    plan = exactly_once.Plan(jobs=500, kills=2, stops=1)
+    plan = exactly_once.Plan(jobs=200, kills=2, stops=1, longest=0.8)
 
     assert_holds(exactly_once.prove(tmp_path, plan))
 
 
 def test_without_the_fence_effects_are_found_twice(tmp_path: Path) -> None:
-    report = exactly_once.prove(tmp_path, exactly_once.Plan(jobs=300, kills=0, stops=1, fenced=False))
+    report = exactly_once.prove(tmp_path, exactly_once.Plan(jobs=100, kills=0, stops=1, longest=0.8, fenced=False))
 
     assert report.verdict is Verdict.BROKEN
     assert "jobs with their effect more than once" in report.violations

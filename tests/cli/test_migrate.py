@@ -165,7 +165,6 @@ def test_an_app_with_a_store_of_its_own_has_nothing_to_migrate(run: Run) -> None
         (["--from", "0"], "goes with --sql"),
         (["--sql", "--from", "-1"], "--from"),
         ([], "no store is named"),
-        (["--url", "slatedb+s3://bucket/jobs"], "windlass[slatedb]"),
     ],
 )
 def test_wrong_usage_is_told(run: Run, words: list[str], said: str) -> None:

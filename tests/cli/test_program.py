@@ -143,6 +143,7 @@ def test_a_password_is_never_printed(run: Run) -> None:
 def test_an_exit_code_says_what_kind_of_error_it_was() -> None:
     assert exit_code_of(errors.AppNotLoaded("x")) == 3
     assert exit_code_of(errors.JobNotFound("x")) == exit_code_of(errors.ScheduleNotFound("x")) == 4
+    assert exit_code_of(errors.Fenced("x")) == 6
     assert exit_code_of(errors.StoreCorrupt("x")) == exit_code_of(errors.SchemaTooOld("x")) == 5
     assert exit_code_of(errors.InvalidURL("x")) == exit_code_of(errors.EncodeError("x")) == 2
     assert exit_code_of(errors.NotAtomicHere("x")) == 2

@@ -27,6 +27,7 @@ WORDED: dict[WindlassError, str] = {
     errors.LockLost("nightly"): "undo or stop what it guarded",
     errors.NotTransactional("memory://"): "leave connection= out",
     errors.OutcomeUnknown(JOB): "an enqueue with that id and a settlement with its token, and it is done once",
+    errors.StoreOwned("host:1", SINCE): r"owned by host:1 since 2026-01-01 00:00:00 UTC: stop that process, or work",
     errors.StoreMoved("sqlite:///new.db"): "connect to sqlite:///new.db",
     errors.SchemaTooNew("jobs.db", 9, 1): "upgrade windlass",
 }

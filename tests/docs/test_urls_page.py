@@ -1,4 +1,4 @@
-"""The options of postgres://, redis:// and http:// URLs, as the page has them."""
+"""The options of postgres://, redis://, slatedb+... and http:// URLs, as the page has them."""
 
 import re
 
@@ -10,6 +10,7 @@ from windlass.connect import open_store
 from windlass.stores.http.options import Options as HttpOptions
 from windlass.stores.postgres.options import Options
 from windlass.stores.redis.options import Options as RedisOptions
+from windlass.stores.slatedb.address import read_address
 
 OURS = rows("reference/urls.md", "name")
 PASSED_ON = [name for names, _ in rows("reference/urls.md", "passed on") for name in re.findall(r"\w+", names)]
@@ -21,12 +22,14 @@ OVER_HTTP = [
     for names, values, _ in rows("reference/urls.md", "http option")
     for name in re.findall(r"\w+", names)
 ]
+ON_SLATEDB = {name: values for name, values, _ in rows("reference/urls.md", "slatedb option")}
 CHOSEN = {"spread", "create", "migrate", "evicting", "tls"}
 LEADING = [
     url
-    for first in ("URL", "leads to", "form", "address")
-    for url, _ in rows("reference/urls.md", first)
-    if url.startswith(("postgres", "redis", "http"))
+    for first in ("URL", "leads to", "form", "address", "kind of URL")
+    for shown, _ in rows("reference/urls.md", first)
+    for url in shown.replace("`", "").split(", ")
+    if url.startswith(("postgres", "redis", "slatedb", "http"))
 ]
 
 
@@ -95,6 +98,38 @@ def test_the_page_has_the_prefix_that_a_store_has_without_one() -> None:
     [(_, values)] = [pair for pair in ON_REDIS if pair[0] == "prefix"]
 
     assert values.endswith(f"without it `{RedisOptions('single', ()).prefix}`")
+
+
+def test_the_page_has_every_option_of_slatedb_in_order() -> None:
+    with pytest.raises(windlass.InvalidURL) as refused:
+        windlass.connect("slatedb+s3://acme-jobs?no-such-option=1")
+
+    assert str(refused.value).partition("it takes ")[2].split(", ") == list(ON_SLATEDB)
+
+
+@pytest.mark.parametrize("name", ["create", "take_over", "look"])
+def test_the_page_has_the_values_of_an_option_of_slatedb(name: str) -> None:
+    told = re.findall(r"\w+", ON_SLATEDB[name].replace("(default)", ""))
+
+    with pytest.raises(windlass.InvalidURL, match=re.escape(f"takes {name}={'|'.join(told)}, not")):
+        windlass.connect(f"slatedb+s3://acme-jobs?{name}=no-such-value")
+
+
+def test_the_page_has_the_ranges_and_the_defaults_of_slatedb() -> None:
+    least, most, default = re.findall(r"[\d.]*\d", ON_SLATEDB["timeout"])
+    shortest, longest, example, usual, elsewhere = re.findall(r"\d+(?:ms|s)?", ON_SLATEDB["flush"])
+    bucket = read_address("slatedb+s3", "acme-jobs", "/shop", {})
+    folder = read_address("slatedb+file", "", "/srv/shop", {})
+
+    assert (bucket.timeout, folder.timeout) == (float(default), float(default))
+    assert f"{bucket.flush.total_seconds() * 1000:g}ms" == usual
+    assert f"{folder.flush.total_seconds():g}" == elsewhere
+    for option in (f"timeout={least}", f"timeout={most}", f"flush={shortest}", f"flush={longest}", f"flush={example}"):
+        open_store(f"slatedb+s3://acme-jobs?{option}")
+    with pytest.raises(windlass.InvalidURL, match=re.escape(f"timeout={least} to {most}")):
+        windlass.connect(f"slatedb+s3://acme-jobs?timeout={int(most) + 1}")
+    with pytest.raises(windlass.InvalidURL, match=re.escape(f"flush={shortest} to {longest}")):
+        windlass.connect("slatedb+s3://acme-jobs?flush=11s")
 
 
 def test_the_page_has_every_option_over_http_in_order() -> None:

@@ -119,7 +119,7 @@ class Failing:
 
 
 async def test_a_start_raises_what_opening_the_store_raised(client: Client) -> None:
-    thread = RenewalThread(renewals_of(client), Failing())  # type: ignore[arg-type]
+    thread = RenewalThread(renewals_of(client), Failing(), fenced=print)  # type: ignore[arg-type]
 
     with pytest.raises(StoreUnavailable, match="no such file"):
         await thread.start()
@@ -131,7 +131,7 @@ async def test_a_start_raises_what_opening_the_store_raised(client: Client) -> N
 async def test_a_thread_that_is_stopped_while_it_begins_ends(client: Client) -> None:
     """I19."""
     for _ in range(20):
-        thread = RenewalThread(renewals_of(client), open_store("memory://"))
+        thread = RenewalThread(renewals_of(client), open_store("memory://"), fenced=print)
         starting = asyncio.create_task(thread.start())
         await asyncio.sleep(0)
         starting.cancel()

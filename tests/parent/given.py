@@ -95,6 +95,10 @@ class Running:
         """Wait until the log has this."""
         assert eventually(lambda: self.log().count(text) >= times, SECONDS), self.log()
 
+    def exists(self, name: str) -> None:
+        """Wait until a handler has made this file."""
+        assert eventually((self.folder / name).exists, SECONDS), self.log()
+
     def children(self) -> list[int]:
         """The children that live."""
         found = [pid for pid in _processes() if _parent(pid) == self.process.pid and lives(pid)]

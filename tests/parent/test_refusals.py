@@ -17,7 +17,7 @@ RAISES = "raise RuntimeError('no such thing')\n"
 @pytest.mark.parametrize(
     "source, options, code, said",
     [
-        (MEMORY, ("--processes", "2"), 2, "memory:// lives in one process"),
+        (MEMORY, ("--processes", "2"), 2, "memory:// is worked by one process"),
         (MEMORY, ("--dead-after", "1s"), 2, "must be longer than heartbeat_interval"),
         (MEMORY, ("--lease", "soon"), 2, "--lease: lease must be a number of seconds"),
         (RAISES, (), 3, "RuntimeError: no such thing"),

@@ -44,8 +44,12 @@ class Call(Generic[R]):
         return await done
 
     def _begin(self, context: Context) -> None:
-        self._task = self._loop.create_task(self._work(), context=context)
+        self._task = self._loop.create_task(self._run(), context=context)
         self._task.add_done_callback(lambda _: self._errands.put(None))
+
+    async def _run(self) -> R:
+        # called in the task: arguments that do not fit are the caller's error, as any other
+        return await self._work()
 
     def _cancel(self) -> None:
         self._task.cancel()

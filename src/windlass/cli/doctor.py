@@ -37,7 +37,7 @@ def doctor(*, strict: bool, app: str | None, url: str | None, as_json: bool) -> 
 
 
 async def _look(choice: Choice) -> list[Finding]:
-    async with reached(choice, create=False) as found:
+    async with reached(choice) as found:
         settings = outside(choice) if found.app is None else found.app.config
         dead_after = settings.value("dead_after")
         assert isinstance(dead_after, timedelta)  # noqa: S101 - the form of the setting says so

@@ -2,9 +2,11 @@
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,6 +29,9 @@ NO_STORE: Final = (
     "pyproject.toml, or name an app by --app"
 )
 
+_LOOKING: Final = re.compile(r"[?&](create=no|look=yes)\b")
+"""What a URL is given so that nothing is made or changed by it."""
+
 
 class Choice(NamedTuple):
     """What the flags say: an app, a URL, both or none."""
@@ -43,15 +48,18 @@ class Reached(NamedTuple):
 
 
 @asynccontextmanager
-async def reached(choice: Choice, *, create: bool, app_needed: bool = False) -> AsyncGenerator[Reached, None]:
+async def reached(
+    choice: Choice, *, create: bool = False, changes: bool = False, app_needed: bool = False
+) -> AsyncGenerator[Reached, None]:
     """Reach the store that is meant for the time of a block; without `create` it must be there already.
 
+    Without `create` and `changes` it is only looked at, also beside a process that owns it.
     An app is loaded when it was asked for by its flag, when it is needed, or when nothing else tells the store: a
     command that only looks has no need to run a program.
     """
     settings = outside(choice)
     url = settings.value("url")
-    adjusted = _unchanged if create else without_creating
+    adjusted = _unchanged if create else partial(without_creating, look=not changes)
     if choice.app or app_needed or url is None:
         app = chosen_app(choice, settings)
         if app is None:
@@ -61,7 +69,7 @@ async def reached(choice: Choice, *, create: bool, app_needed: bool = False) -> 
         app = None
         client = _connect(adjusted(str(url)), settings)
     try:
-        if not client.store.features.between_processes:
+        if not client.store.features.survives_process:
             message = "a store in memory lives with its process, and a command has one of its own: name another store"
             raise InvalidValue(message)
         if not create:
@@ -88,7 +96,7 @@ async def _open(client: Client, settings: Resolved) -> None:
     try:
         await client.open()
     except SchemaMissing as error:
-        shown = masked(str(settings.value("url"))).replace("?create=no", "").replace("&create=no", "")
+        shown = _LOOKING.sub("", masked(str(settings.value("url"))))
         message = f"there is no store at {shown} yet: look at the URL, or let the first enqueue make it"
         raise SchemaMissing(message) from error
 

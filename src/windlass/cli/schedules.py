@@ -292,7 +292,7 @@ def _is_span(text: str) -> bool:
 
 async def _look(choice: Choice) -> tuple[datetime, list[Schedule], Sequence[str]]:
     """Return the time, the schedules, and the ids of those that the app declares."""
-    async with reached(choice, create=False) as (client, app):
+    async with reached(choice) as (client, app):
         declared = [] if app is None else sorted(app.schedules)
         return client.clock.now(), await client.schedules.list(), declared
 
@@ -304,7 +304,7 @@ def _each(ids: Sequence[str], choice: Choice, act: Act, *, as_json: bool) -> Non
     missing: list[str] = []
 
     async def work() -> None:
-        async with reached(choice, create=False) as (client, _):
+        async with reached(choice, changes=True) as (client, _):
             for name in names:
                 try:
                     text, facts = await act(client, name)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from windlass.client.bell import Bell, Listeners
 from windlass.core.clock import Clock, Spawn
 from windlass.core.duration import ZERO
-from windlass.core.errors import InvalidValue, LockLost, WindlassError
+from windlass.core.errors import Fenced, InvalidValue, LockLost, WindlassError
 from windlass.core.store import Store
 from windlass.core.topics import lock_topic
 
@@ -85,6 +85,8 @@ class Locks:
             began = self._clock.monotonic()
             try:
                 kept = await self._store.lock(held.name, held.holder, held.ttl)
+            except Fenced:
+                kept = False
             except WindlassError as error:
                 logger.warning("lock %r could not be renewed: %s", held.name, error)
                 kept = began < held_until

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from windlass.client.bell import Bell, resolve
 from windlass.client.cancelled import Cancelled
 from windlass.core.clock import Clock, Running, Spawn
-from windlass.core.errors import StoreUnavailable
+from windlass.core.errors import Fenced, StoreUnavailable
 from windlass.core.ids import JobId
 from windlass.core.job import Token
 from windlass.core.states import State
@@ -150,6 +150,8 @@ class Watcher:
         self._bell.clear()
         try:
             await self._look()
+        except Fenced as error:
+            self._fence(error)
         except StoreUnavailable as error:
             logger.warning("cannot look at the jobs that are waited for: %s", error)
             self._fail(error, all_of_them=not error.retryable)
@@ -179,6 +181,13 @@ class Watcher:
         else:
             return
         self.forget(event)
+
+    def _fence(self, error: Fenced) -> None:
+        """End every wait, and tell every holder of a claim that it is lost: the store has another owner."""
+        self._fail(error, all_of_them=True)
+        for event in list(self._events.values()):
+            event.fire("claim_lost")
+            self.forget(event)
 
     def _fail(self, error: Exception, *, all_of_them: bool) -> None:
         for waiters in list(self._waiters.values()):

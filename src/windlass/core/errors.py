@@ -305,7 +305,11 @@ class StoreOwned(StoreUnavailable):
     """Another process owns the store."""
 
     def __init__(self, owner: str, since: datetime) -> None:
-        super().__init__(f"the store is owned by {owner} since {since:%Y-%m-%d %H:%M:%S} UTC", retryable=True)
+        super().__init__(
+            f"the store is owned by {owner} since {since:%Y-%m-%d %H:%M:%S} UTC: stop that process, or work through "
+            "`windlass serve`; if it is gone, try again in 10 s. ?take_over=1 takes the store from it",
+            retryable=True,
+        )
         self.owner = owner
         self.since = since
 
@@ -338,7 +342,10 @@ class SchemaTooNew(StoreUnavailable):
 
 
 class Fenced(StoreUnavailable):
-    """Another process has taken the store over; this one must stop."""
+    """Another process has taken the store over; this one must stop.
+
+    What was under way at that moment may or may not have been written; nothing that began after it was.
+    """
 
 
 def _shortened(name: object, most: int = 60) -> str:

@@ -45,6 +45,9 @@ class Features:
     keeps_at_most: int | None = None
     """Finished records per queue and end, unless `keep_max` says otherwise: where they lie in memory."""
     time_precision: timedelta = timedelta(microseconds=1)
+    one_owner: bool = False
+    """One process at a time works on it, and others look. Who takes it over fences the former one: there `OWNER` rings,
+    and every call raises `Fenced`."""
     served: bool = False
     """Rescue, promotion, pruning and schedules are run by whoever serves it: a server on it runs only workers."""
 

@@ -14,6 +14,8 @@ PAUSES: Final = Topic("pauses")
 """A queue was paused."""
 SCHEDULES: Final = Topic("schedules")
 """A schedule was put, removed, paused or resumed."""
+OWNER: Final = Topic("owner")
+"""Another process may have taken the store over."""
 
 
 def queue_topic(queue: str) -> Topic:

@@ -7,7 +7,7 @@ import threading
 from contextlib import suppress
 from typing import Final
 
-from windlass.core.errors import InvalidValue
+from windlass.core.errors import Fenced, InvalidValue
 from windlass.core.job import Note, Progress
 from windlass.core.names import MAX_LOG_LINE, shortened
 from windlass.core.store import Store
@@ -87,6 +87,9 @@ class Notes:
     async def _write_these(self, notes: list[Note]) -> None:
         try:
             await self._store.note(joined(notes))
+        except Fenced:
+            # the server hears of it at once from those who settle and renew
+            logger.debug("%d notes of jobs are not written: the store has another owner", len(notes))
         except Exception as error:  # noqa: BLE001 - progress and lines are for people: no job may fail by them
             logger.warning("%d notes of jobs could not be written: %s", len(notes), error)
 

@@ -11,9 +11,10 @@ from typing import Any, Final, NamedTuple
 
 from windlass.core.clock import Clock
 from windlass.core.duration import duration
-from windlass.core.errors import WindlassError
+from windlass.core.errors import Fenced, WindlassError
 from windlass.core.job import Token
 from windlass.core.store import Renewed, Store
+from windlass.core.topics import OWNER
 from windlass.engine.attempt import Attempt
 
 logger = logging.getLogger("windlass")
@@ -99,10 +100,15 @@ def _answers(attempts: list[Attempt], answers: list[Renewed | None]) -> Answers 
 class RenewalThread:
     """Renews from a thread with an event loop and a door to the store of its own."""
 
-    def __init__(self, renewals: Renewals, store: Store) -> None:
-        """Renew through `store`, which is opened and closed in the thread."""
+    def __init__(self, renewals: Renewals, store: Store, *, fenced: Callable[[Fenced], None]) -> None:
+        """Renew through `store`, which is opened and closed in the thread.
+
+        `fenced` is called there when another process has taken the store over: it is seen here also while code blocks
+        the event loop.
+        """
         self._renewals = renewals
         self._store = store
+        self._fenced = fenced
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopped: asyncio.Event | None = None
         self._thread = threading.Thread(target=self._work, name="windlass-renewals", daemon=True)
@@ -158,17 +164,48 @@ class RenewalThread:
             self._tell(error)
             return
         self._tell(None)
+        watch = self._loop.create_task(self._watch_owner(self._loop)) if self._store.features.one_owner else None
         try:
             while not self._stopped.is_set():
                 pause = await self._round()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._stopped.wait(), pause)
         finally:
+            if watch is not None:
+                watch.cancel()
             await self._store.close()
+
+    async def _watch_owner(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Ask the store for something small whenever its owner may have changed: it raises `Fenced` if so."""
+        rung = asyncio.Event()
+        # it may have changed before anybody listened
+        rung.set()
+
+        def ring() -> None:
+            with suppress(RuntimeError):  # the loop is closed: nobody looks any more
+                loop.call_soon_threadsafe(rung.set)
+
+        stop_listening = self._store.listen((OWNER,), ring)
+        try:
+            while await rung.wait():
+                rung.clear()
+                await self._look_at_owner()
+        finally:
+            stop_listening()
+
+    async def _look_at_owner(self) -> None:
+        try:
+            await self._store.paused(("owner",))
+        except Fenced as error:
+            self._fenced(error)
+        except WindlassError as error:
+            logger.warning("who owns the store cannot be seen, the next beat of the heart shows it: %s", error)
 
     async def _round(self) -> float:
         try:
             return await self._renewals.round(self._store)
+        except Fenced as error:
+            self._fenced(error)
         except WindlassError as error:
             logger.warning("leases could not be renewed, it is tried again: %s", error)
         except Exception:

@@ -5,9 +5,9 @@ import contextlib
 import logging
 import multiprocessing
 from collections.abc import Sequence
-from typing import Self
+from typing import Final, Self
 
-from windlass.core.errors import AlreadyRunning
+from windlass.core.errors import AlreadyRunning, Fenced
 from windlass.engine.config import ServerConfig
 from windlass.engine.health import Health
 from windlass.engine.heart import new_server_id
@@ -15,6 +15,9 @@ from windlass.engine.served import Served
 from windlass.engine.shift import Shift
 
 logger = logging.getLogger("windlass")
+
+FENCED_GRACE: Final = 0.1
+"""Seconds that code has to see that its claim is lost, before it is ended by force."""
 
 
 class Server:
@@ -81,6 +84,13 @@ class Server:
         """How many jobs run."""
         return 0 if self._shift is None else self._shift.busy
 
+    @property
+    def fenced(self) -> Fenced | None:
+        """What the store said when another process had taken it over, which stops this server; from any thread."""
+        if isinstance(self._error, Fenced):
+            return self._error
+        return None if self._shift is None else self._shift.fenced_by
+
     def health(self) -> Health:
         """Tell whether new work can be expected of the server, and why not."""
         if self._shift is None:
@@ -109,6 +119,7 @@ class Server:
         """Claim no more, let running jobs finish, give back what cannot in `shutdown_timeout`, and leave.
 
         It costs no job an attempt. `grace` is another time than the setting, in seconds. Harmless when it does not run.
+        Where another process has taken the store over, nothing is given back: what was held is with the new owner.
         When this is cancelled, the stop is done without any more grace.
         """
         self._stopping = True
@@ -116,6 +127,9 @@ class Server:
             shift = self._shift
             if shift is None:
                 return
+            if self.fenced is not None:
+                # one that came while the server started
+                shift.fence()
             try:
                 await shift.end(self._config.shutdown_timeout.total_seconds() if grace is None else grace)
             except asyncio.CancelledError:
@@ -142,7 +156,7 @@ class Server:
         self._raise_error()
 
     async def stopped(self) -> None:
-        """Return when the server has stopped; raises what stopped it if that was `stop_on_error`."""
+        """Return when the server has stopped; raises what stopped it: `Fenced`, or what `stop_on_error` is about."""
         await self._over.wait()
         self._raise_error()
 
@@ -184,10 +198,24 @@ class Server:
             raise self._error
 
     def _failed(self, error: Exception) -> None:
-        if self._config.stop_on_error and self._error is None:
+        if isinstance(error, Fenced):
+            self._fence(error)
+        elif self._config.stop_on_error and self._error is None:
             self._error = error
             logger.error("the server stops, as stop_on_error says: %s", error)
             self._last = asyncio.get_running_loop().create_task(self.stop())
+
+    def _fence(self, error: Fenced) -> None:
+        """Stop at once: another process owns the store, and decides about all that was held here."""
+        if isinstance(self._error, Fenced):
+            return
+        self._error = error
+        # where a process ends with its server, whoever ended it says why, once
+        level = logging.INFO if self._ends_process else logging.ERROR
+        logger.log(level, "server %s stops at once: %s", self._id, error)
+        if self._shift is not None:
+            self._shift.fence()
+        self._last = asyncio.get_running_loop().create_task(self.stop(grace=FENCED_GRACE))
 
 
 def _refuse_inside_an_import() -> None:

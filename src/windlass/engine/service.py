@@ -3,12 +3,13 @@
 import asyncio
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Final
 
 from windlass.core.clock import Clock, Rng, Running, Spawn
 from windlass.core.duration import ZERO
-from windlass.core.errors import WindlassError
+from windlass.core.errors import Fenced, WindlassError
 from windlass.core.retry import Exponential
 
 logger = logging.getLogger("windlass")
@@ -28,7 +29,8 @@ class Service(ABC):
     """A background loop: `tick` now and after each interval, until it is stopped.
 
     Start and stop may be called by many at once and again and again: when a start returns the loop runs, when a stop
-    returns it does not. An error of a tick is logged and backed off from, and the loop goes on.
+    returns it does not. An error of a tick is logged and backed off from, and the loop goes on; `Fenced` ends it, since
+    no other try could end otherwise.
     """
 
     name: str
@@ -44,6 +46,8 @@ class Service(ABC):
         self._turn = asyncio.Lock()
         self._running: Running | None = None
         self._ended = asyncio.Event()
+        self.fenced: Callable[[Fenced], None] = self._tell_of_fence
+        """Called when the loop has ended because another process has taken the store over."""
 
     @abstractmethod
     async def tick(self) -> None:
@@ -86,12 +90,16 @@ class Service(ABC):
             while True:
                 failures = 0 if await self._tick(failures) else failures + 1
                 await self._clock.sleep(self._pause(failures))
+        except Fenced as error:
+            self.fenced(error)
         finally:
             self._ended.set()
 
     async def _tick(self, failures: int) -> bool:
         try:
             await self.tick()
+        except Fenced:
+            raise
         except WindlassError as error:
             # a store that is away is no mistake of ours: where it was met tells nobody anything
             logger.error("%s failed %d times in a row; it goes on: %s", self.name, failures + 1, error)  # noqa: TRY400
@@ -106,8 +114,14 @@ class Service(ABC):
             return self.interval.total_seconds()
         return backoff(failures, self._rng)
 
+    def _tell_of_fence(self, error: Fenced) -> None:
+        logger.error("%s has ended: %s", self.name, error)
+
     async def _leave(self) -> None:
         try:
             await self.leave()
+        except Fenced:
+            # what it left behind is seen to by the new owner
+            logger.debug("%s takes no leave of a store that another process has taken over", self.name)
         except Exception:
             logger.exception("%s could not take its leave", self.name)

@@ -1,20 +1,25 @@
 """The services of one process, started and stopped together."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.duration import ZERO
+from windlass.core.errors import Fenced
 from windlass.core.retention import Retention
 from windlass.core.settings import Settings
 from windlass.core.store import Rescued, ServerRecord, Store
 from windlass.engine.heart import SCHEDULING, Heart, new_record, new_server_id
+from windlass.engine.owner_watch import owner_watch
 from windlass.engine.promoter import Promoter
 from windlass.engine.pruner import Pruner
 from windlass.engine.rescuer import Rescuer
 from windlass.engine.service import Service
+
+logger = logging.getLogger("windlass")
 
 
 class Services:
@@ -27,16 +32,27 @@ class Services:
         self._rng = rng
         self._record: ServerRecord | None = None
         heart = Heart(store, self._describe, clock=clock, rng=rng, spawn=spawn)
-        self._services = (heart, *upkeep(store, settings.retention, clock=clock, rng=rng, spawn=spawn))
+        kept = upkeep(store, settings.retention, clock=clock, rng=rng, spawn=spawn)
+        self._services = (heart, *kept, *owner_watch(store, clock=clock, rng=rng, spawn=spawn))
+        self._fenced = False
+        for service in self._services:
+            service.fenced = self._fence
 
     async def start(self) -> None:
         """Start all of them; harmless when they run."""
+        self._fenced = False
         await asyncio.gather(*[service.start() for service in self._services])
 
     async def stop(self) -> None:
         """Stop all of them, and return when they have ended."""
         await asyncio.gather(*[service.stop() for service in self._services])
         self._record = None
+
+    def _fence(self, error: Fenced) -> None:
+        """Tell once why they end: each does when it meets it."""
+        if not self._fenced:
+            self._fenced = True
+            logger.error("rescue, promotion and pruning end here: %s", error)
 
     def _describe(self) -> ServerRecord:
         if self._record is None:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from windlass.client.failure import failure_of
 from windlass.core.clock import Clock, Rng
-from windlass.core.errors import WindlassError
+from windlass.core.errors import Fenced, WindlassError
 from windlass.core.job import Failure, Job, Token
 from windlass.core.retention import Retention
 from windlass.core.settings import DEFAULT, Settings, Unset
@@ -91,9 +91,12 @@ class Settlements:
         self._settled = asyncio.Event()
         self._answered = asyncio.Event()
         self._answered.set()
+        self._fenced = False
         self.failing_since: float | None = None
         self.written: Callable[[], None] = lambda: None
         """Called when some were written, and are held no more."""
+        self.fenced: Callable[[Fenced], None] = lambda _: None
+        """Called when the store has another owner, who decides about all that is held here."""
         self.held: dict[Token, Attempt] = {}
         """Every claim of the server that is not settled yet, or whose code still runs."""
 
@@ -104,6 +107,8 @@ class Settlements:
     def add(self, attempt: Attempt, outcome: Outcome) -> None:
         """Write soon that `attempt` ended by `outcome`."""
         attempt.settled = True
+        if self._fenced:
+            return
         self._waiting.append(Ending(attempt, self._settlement(attempt, outcome)))
         if self._writing is None:
             self._writing = asyncio.get_running_loop().create_task(self._write())
@@ -130,6 +135,14 @@ class Settlements:
             self._writing.cancel()
         left, self._waiting = len(self), []
         return left
+
+    def fence(self) -> None:
+        """Write nothing any more, neither what is left nor what comes: the store has another owner."""
+        self._fenced = True
+        self.abandon()
+        # a task that is cancelled before its first step never reaches its end, and a drain would wait for it
+        self._writing = None
+        self._settled.set()
 
     def close(self) -> None:
         """Tell what was not told yet."""
@@ -176,6 +189,8 @@ class Settlements:
                     await self._notes.flush()
                 failures = 0 if await self._write_these(batch, failures) else failures + 1
                 self._on_the_way = 0
+                if self._fenced:
+                    return
                 if failures:
                     self._waiting = batch + self._waiting
                     await self._clock.sleep(backoff(failures, self._rng))
@@ -188,6 +203,10 @@ class Settlements:
         self._answered.clear()
         try:
             results = await self._store.settle([ending.settlement for ending in batch])
+        except Fenced as error:
+            self.fence()
+            self.fenced(error)
+            return False
         except Exception:
             self.failing_since = self.failing_since or self._clock.monotonic()
             logger.exception("%d settlements could not be written (%d times in a row)", len(batch), failures + 1)

@@ -3,12 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
-from windlass.core.errors import NotAtomicHere, UnknownKind, WindlassError
+from windlass.core.errors import Fenced, NotAtomicHere, UnknownKind, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.settings import Unset
@@ -29,6 +29,7 @@ from windlass.engine.hooks import Hooks
 from windlass.engine.notes import Notes
 from windlass.engine.office import Office
 from windlass.engine.outcomes import if_flagged, timed_out
+from windlass.engine.owner_watch import owner_watch
 from windlass.engine.ready import ReadyHandler
 from windlass.engine.renewal_service import RenewalService
 from windlass.engine.renewer import Answers, Renewals, RenewalThread
@@ -65,7 +66,7 @@ class Shift:
         failed: Callable[[Exception], None],
         ends_process: bool = False,
     ) -> None:
-        """Put the parts together that need nothing opened.
+        """Put the parts together that need nothing opened; `failed` is told of errors of the store, and of `Fenced`.
 
         `ends_process`: what does not end by itself does so with the process, right after the end of the shift.
         """
@@ -94,12 +95,16 @@ class Shift:
             rng=self._rng,
             committed=self._hooks.tell if self._hooks.wanted else None,
         )
+        self._settlements.fenced = failed
         self._halt = Halt(self._settlements, self._clock)
         self._execution = Execution(app, threads=self._threads, processes=self._processes, ended=self._ended)
         self._idle = asyncio.Event()
         self._stopping = False
+        self._fenced = False
         self._registered = False
         self._left = False
+        self.fenced_by: Fenced | None = None
+        """What the store said when another process had taken it over; set by any thread, as soon as one knows."""
         self._handlers: dict[str, ReadyHandler] = {}
         self._consumers: dict[str, ReadyHandler] = {}
         self._record = new_record(server_id, clock=self._clock)
@@ -131,6 +136,23 @@ class Shift:
         await self._worker.last_claim(self._left_until(CLAIMED_BY))
         await self._settle_the_rest()
         await self._leave()
+
+    def fence(self) -> None:
+        """Let go of all claims, which another process decides about now: an `end` that follows settles nothing.
+
+        Code that runs is told that its claim is lost. An `end` that is under way gives it no more time.
+        """
+        if self._fenced:
+            return
+        self._fenced = True
+        running = list(self._worker.running)
+        self._worker.abandon()
+        self._settlements.fence()
+        for attempt in running:
+            self._halt.lost(attempt)
+        if self._stopping:
+            self._over_at = self._clock.monotonic()
+            self._idle.set()
 
     async def end_now(self) -> None:
         """Stop without any grace, also after an `end` that was cut short."""
@@ -268,11 +290,12 @@ class Shift:
         shortest = min((lease.total_seconds() for lease in plan.leases.values()), default=30.0)
         self._renewals = Renewals(self._settlements.held, clock, shortest=shortest, told=self._renewed)
         if clock.goes_by_itself:
-            self._renewal_thread = thread = RenewalThread(self._renewals, store.sibling())
+            self._renewal_thread = thread = RenewalThread(self._renewals, store.sibling(), fenced=self._fenced_aside)
             self._parts.push_async_callback(lambda: thread.stop(self._left_until(LEFT_BY)))
             await thread.start()
         else:
             self._services.append(RenewalService(self._renewals, store, clock=clock, rng=self._rng, spawn=self._spawn))
+            self._services += owner_watch(store, clock=clock, rng=self._rng, spawn=self._spawn)
 
     async def _start_services(self) -> None:
         config, store, clock, rng, spawn = self._config, self._client.store, self._clock, self._rng, self._spawn
@@ -282,6 +305,7 @@ class Shift:
             # whoever serves the store fires what a server is seen to declare: that is written by then
             self._services += brought
             for service in brought:
+                service.fenced = self._failed
                 await service.start()
         # registered before its first claim: whoever finds a claim finds its holder
         self._registered = True
@@ -326,6 +350,7 @@ class Shift:
         if not store.features.served:
             self._services += brought
         for service in self._services:
+            service.fenced = self._failed
             await service.start()
 
     # while it runs
@@ -353,6 +378,12 @@ class Shift:
             self._loop.call_soon_threadsafe(self._halt.lost, attempt)
         for attempt in answers.cancelled:
             self._loop.call_soon_threadsafe(self._halt.requested, attempt)
+
+    def _fenced_aside(self, error: Fenced) -> None:
+        """Hear that the store has another owner; called from the thread that renews."""
+        self.fenced_by = self.fenced_by or error
+        with suppress(RuntimeError):  # the loop is closed: all is over
+            self._loop.call_soon_threadsafe(self._failed, error)
 
     def _rescued(self, rescued: list[Rescued]) -> None:
         self._spawn(self._tell_of_rescue([one.id for one in rescued]), name="windlass rescue hooks")
@@ -400,6 +431,9 @@ class Shift:
             self._halt.force(attempt)
         if await self._all_ended(LAST_MOMENT):
             return
+        if self._fenced:
+            logger.error("%d jobs do not end with their server, which holds them no more", len(self._worker.running))
+            return
         for attempt in [attempt for attempt in self._worker.running if not attempt.settled]:
             if self._ends_process:
                 self._halt.give_back(attempt)
@@ -445,7 +479,7 @@ class Shift:
 
     async def _take_out(self) -> None:
         """Leave no record of a server that never ran, or could not take its leave."""
-        if self._registered:
+        if self._registered and not self._fenced:
             await self._while_the_store_answers(self._client.store.leave(self._id))
 
     async def _while_the_store_answers(self, leaving: Coroutine[Any, Any, None]) -> None:

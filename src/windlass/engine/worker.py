@@ -10,7 +10,7 @@ from typing import Final
 from windlass.client.bell import Bell
 from windlass.client.claims import SOONEST
 from windlass.core.clock import Clock, Rng, Timer
-from windlass.core.errors import WindlassError
+from windlass.core.errors import Fenced, WindlassError
 from windlass.core.job import Claim, Job, Token
 from windlass.core.states import State
 from windlass.core.store import Store
@@ -178,6 +178,9 @@ class Worker:
                 try:
                     wait = await self._claim_once()
                     failures = 0
+                except Fenced as error:
+                    self._failed(error)
+                    return
                 except Exception as error:
                     failures += 1
                     wait = backoff(failures, self._rng)
@@ -389,6 +392,8 @@ class Worker:
     async def _release_paused(self) -> None:
         try:
             paused = set(await self._store.paused(sorted({attempt.job.queue for attempt in self._ahead})))
+        except Fenced:
+            return
         except WindlassError as error:
             # they are given back within a second, or started
             logger.warning("cannot look which queues are paused: %s", error)

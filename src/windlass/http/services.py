@@ -2,15 +2,18 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
 from windlass.client.client import Client
 from windlass.core.duration import ZERO
+from windlass.core.errors import Fenced
 from windlass.core.store import SERVES, ServerRecord
 from windlass.engine.config import ServerConfig
 from windlass.engine.heart import SCHEDULING, Heart, new_record, new_server_id
+from windlass.engine.owner_watch import owner_watch
 from windlass.engine.served import Around
 from windlass.engine.service import Service
 from windlass.engine.services import upkeep
@@ -48,6 +51,8 @@ class ServingServices:
         self._record: ServerRecord | None = None
         self._running: list[Service] = []
         self._scheduler: Scheduler | None = None
+        self.fenced: Callable[[Fenced], None] = _tell_of_fence
+        """Called, by each service that meets it, when another process has taken the store over; to be set before."""
 
     @property
     def id(self) -> str | None:
@@ -105,7 +110,9 @@ class ServingServices:
             around = Around(config, clock, rng, spawn, client, record.id)
             self._scheduler = Scheduler(client, counted, around)
             self._running.append(self._scheduler)
+        self._running += owner_watch(store, clock=clock, rng=rng, spawn=spawn)
         for service in self._running:
+            service.fenced = self.fenced
             await service.start()
 
     def _new_record(self) -> ServerRecord:
@@ -125,7 +132,8 @@ class ServingServices:
             await asyncio.wait((leaving,))
             await self._spawn.close()
             self._running, self._scheduler, self._record = [], None, None
-        if leaving.cancelled() or leaving.exception() is not None:
+        error = None if leaving.cancelled() else leaving.exception()
+        if leaving.cancelled() or not isinstance(error, Fenced | None):
             logger.warning("%s stays listed among the servers until it is seen to be gone", server_id)
 
     async def _leave(self, server_id: str) -> None:
@@ -133,3 +141,7 @@ class ServingServices:
             await service.stop()
         # also after a start that failed: then the heart has beaten and does not run
         await self._client.store.leave(server_id)
+
+
+def _tell_of_fence(error: Fenced) -> None:
+    logger.error("a service of this process has ended: %s", error)

@@ -6,10 +6,10 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from windlass.client.client import Client
-from windlass.core.errors import InvalidValue
+from windlass.core.errors import Fenced, InvalidValue
 from windlass.engine.config import ServerConfig
 from windlass.http.app import Api
 from windlass.http.auth import auth_for
@@ -21,6 +21,9 @@ from windlass.http.sessions import Sessions
 from windlass.http.token_file import TokenFile
 
 logger = logging.getLogger("windlass")
+
+FENCED_GRACE: Final = 0.5
+"""Seconds that requests have to be answered, with a refusal, when another process has taken the store over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,9 @@ class Serving:
         sessions = None if tokens is None else Sessions(tokens, secure=secure, clock=client.clock)
         # servers renew each third of a lease: those that live have come back by then
         self._services = ServingServices(client, config, rescue_after=client.settings.of("default").lease / 2)
+        self._services.fenced = self._fence
+        self._fenced: Fenced | None = None
+        self._over = asyncio.Event()
         self._api = Api(
             client,
             auth=auth_for(options.host, tokens=tokens, insecure=options.insecure, sessions=sessions),
@@ -95,15 +101,18 @@ class Serving:
 
     async def stop(self) -> None:
         """Stop in the order in which callers notice least."""
-        await self._listening.stop(self._grace)
+        await self._listening.stop(self._grace if self._fenced is None else min(self._grace, FENCED_GRACE))
         await self._close()
 
     async def serve_until(self, asked_to_stop: asyncio.Event) -> None:
-        """Serve until somebody wants it to end."""
+        """Serve until somebody wants it to end; raises `Fenced` when another process has taken the store over."""
         async with self:
             logger.info("serving at %s", self.url)
-            await asked_to_stop.wait()
-            logger.info("stopping: requests under way have %g seconds", self._grace)
+            await self._until(asked_to_stop)
+            if self._fenced is None:
+                logger.info("stopping: requests under way have %g seconds", self._grace)
+        if self._fenced is not None:
+            raise self._fenced
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -111,6 +120,18 @@ class Serving:
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
+
+    async def _until(self, asked_to_stop: asyncio.Event) -> None:
+        ends = [asyncio.ensure_future(event.wait()) for event in (asked_to_stop, self._over)]
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for end in ends:
+                end.cancel()
+
+    def _fence(self, error: Fenced) -> None:
+        self._fenced = self._fenced or error
+        self._over.set()
 
     async def _close(self) -> None:
         await self._api.close()

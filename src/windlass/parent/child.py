@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 from windlass.app.app import App
 from windlass.app.load import load_app
 from windlass.config.settings import find
-from windlass.core.errors import AlreadyRunning, AppNotLoaded, InvalidValue, WindlassError
+from windlass.core.errors import AlreadyRunning, AppNotLoaded, Fenced, InvalidValue, WindlassError
 from windlass.core.settings import Unset
 from windlass.engine.config import ServerConfig
 from windlass.engine.context import running
@@ -51,6 +51,8 @@ GIVEN_BACK_IN: Final = 0.25
 """Seconds after the grace until the event loop is asked, that it has to answer, and to do without it."""
 LAST_MOMENT: Final = 0.95
 """Seconds after the grace that a stop may take."""
+FENCED_IN: Final = 1.0
+"""Seconds that a process has to end after another one has taken its store over."""
 AT_LEAST: Final = 0.05
 """Seconds to close the store in when the grace is over, and to write what was printed."""
 
@@ -82,6 +84,7 @@ class Child:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._serving: Serving | None = None
         self._told = (True, False, 0)
+        self._fenced = False
 
     def live(self) -> int:
         """Serve until there is an end to it."""
@@ -103,7 +106,10 @@ class Child:
     def _introduction(self, app: App, config: ServerConfig) -> Loaded:
         store = app.client.store
         if self._order.processes > 1 and not store.features.between_processes:
-            message = f"{_shown(app)} lives in one process: leave processes={self._order.processes} out, or use SQLite"
+            message = (
+                f"{_shown(app)} is worked by one process: leave processes={self._order.processes} out, use SQLite, or "
+                "let workers come through `windlass serve`"
+            )
             raise InvalidValue(message)
         return Loaded(
             store=_shown(app),
@@ -135,6 +141,9 @@ class Child:
             await serving.run(lambda: self._link.send(Ready()))
         except Exception as error:  # noqa: BLE001 - the parent says it
             code = self._refuse(error)
+            if isinstance(error, Fenced):
+                # nothing of this process may go on beside the new owner
+                serving.over_at = time.monotonic()
         left = LAST_WORDS if serving.over_at is None else serving.over_at - time.monotonic()
         _leave_within(max(AT_LEAST, min(LAST_WORDS, left)), code)
         await app.close()
@@ -192,8 +201,17 @@ class Child:
 
         threading.Thread(target=leave, name="windlass stop", daemon=True).start()
 
+    def _leave_fenced(self, serving: Serving, error: Fenced) -> None:
+        """See to it that nothing here goes on for long beside the new owner of the store, whatever blocks or holds."""
+        code = self._refuse(error)
+        _leave_within(FENCED_IN if serving.answers(ANSWERED_IN) else AT_LEAST, code)
+
     def _look(self) -> None:
-        health = self._serving.health() if self._serving is not None else None
+        serving = self._serving
+        if serving is not None and serving.fenced is not None and not self._fenced:
+            self._fenced = True
+            self._leave_fenced(serving, serving.fenced)
+        health = serving.health() if serving is not None else None
         if health is None:
             return
         # a reason may say for how long, and would be news each time

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from windlass.app.app import App
-from windlass.core.errors import StoreUnavailable, WindlassError
+from windlass.core.errors import Fenced, StoreUnavailable, WindlassError
 from windlass.engine.health import Health
 from windlass.engine.server import Server
 from windlass.engine.service import backoff
@@ -48,6 +48,11 @@ class Serving:
         for rescue in self._rescues:
             rescue.cancel()
 
+    @property
+    def fenced(self) -> Fenced | None:
+        """What the store said when another process had taken it over, which stops the server; from any thread."""
+        return None if self._server is None else self._server.fenced
+
     def health(self) -> Health | None:
         """Return how the server is, None when there is nothing to tell yet or any more; from any thread."""
         server = self._server
@@ -55,7 +60,7 @@ class Serving:
 
     def stop(self, grace: float) -> None:
         """Stop gracefully; harmless when it stops."""
-        if self._stopping is None:
+        if self._stopping is None and self.fenced is None:
             self.over_at = time.monotonic() + grace
             self._stopping = self._loop.create_task(self._stop(grace))
 
@@ -136,7 +141,7 @@ class Serving:
             try:
                 await self._server.rescue([server])
             except Exception as error:  # noqa: BLE001 - it is tried again, and the lease is there too
-                if self._server.stopping:
+                if self._server.stopping or isinstance(error, Fenced):
                     return
                 failures += 1
                 wait = backoff(failures, self._rng)

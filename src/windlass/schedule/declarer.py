@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from windlass.client.client import Client
 from windlass.core.duration import ZERO
+from windlass.core.errors import Fenced
 from windlass.engine.served import Around
 from windlass.engine.service import Service
 from windlass.schedule.declared import Declared
@@ -26,10 +27,15 @@ class Declarer(Service):
         self._declared = DeclaredHere(client, declared, around)
 
     async def start(self) -> None:
-        """Begin the loop; if the store answers, what is declared is written by then."""
+        """Begin the loop; if the store answers, what is declared is written by then.
+
+        Raises `Fenced`, and nothing has begun then.
+        """
         if not self.running:
             try:
                 await self._declared.look()
+            except Fenced:
+                raise
             except Exception:
                 logger.exception("%s could not write at its start; it goes on", self.name)
         await super().start()

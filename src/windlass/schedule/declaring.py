@@ -8,7 +8,7 @@ from windlass.client.client import Client
 from windlass.client.schedules import put_schedule
 from windlass.client.wanted import Wanted
 from windlass.core.clock import Clock, Rng
-from windlass.core.errors import StoreUnavailable
+from windlass.core.errors import Fenced, StoreUnavailable
 from windlass.engine.service import backoff
 from windlass.schedule.answered import answered
 from windlass.schedule.declared import Declared
@@ -32,7 +32,10 @@ class Declaring:
         """When to try again, by the clock that never steps back; None when nothing is left to write."""
 
     async def attempt(self) -> None:
-        """Write what is left, if it is time to; one that is refused is told of and stops no other."""
+        """Write what is left, if it is time to; one that is refused is told of and stops no other.
+
+        Raises `Fenced`, since nothing is written from here any more.
+        """
         if not self._left or (self.again_at is not None and self._clock.monotonic() < self.again_at):
             return
         await asyncio.gather(*[self._write(schedule_id) for schedule_id in list(self._left)])
@@ -44,6 +47,8 @@ class Declaring:
             wanted = self._left[schedule_id].wanted(self._client.preparer)
             written = put_schedule(self._client.store, wanted, declared=True)
             await answered(written, f"to write schedule {schedule_id!r}", self._clock)
+        except Fenced:
+            raise
         except StoreUnavailable as error:
             logger.warning(
                 "schedule %r is declared and could not be written, it is tried again: %s", schedule_id, error

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from windlass.client.bell import Bell
 from windlass.client.client import Client
 from windlass.core.duration import ZERO, to_micros
-from windlass.core.errors import WindlassError
+from windlass.core.errors import Fenced, WindlassError
 from windlass.core.ids import ID_BYTES, new_ids
 from windlass.core.rule import Rule, read_rule
 from windlass.core.schedule import FireOutcome, Firing, Schedule, prepared
@@ -90,11 +90,16 @@ class Scheduler(Service):
         self._stop_listening: Callable[[], None] | None = None
 
     async def start(self) -> None:
-        """Begin the loop; if the store answers, what is declared here is written by then, and the watch has begun."""
+        """Begin the loop; if the store answers, what is declared here is written by then, and the watch has begun.
+
+        Raises `Fenced`, and nothing has begun then.
+        """
         if not self.running:
             try:
                 await self._counted.look()
                 await self._look()
+            except Fenced:
+                raise
             except Exception:
                 logger.exception("%s could not look around at its start; it goes on", self.name)
         await super().start()
@@ -187,6 +192,9 @@ class Scheduler(Service):
         try:
             firing = self._store.fire(self._firing_of(schedule, plan))
             fired = await answered(firing, f"to fire schedule {schedule.id!r}", self._clock)
+        except Fenced:
+            # the look that follows raises it again, where it ends the loop
+            self._aside.leave(schedule, float("inf"))
         except Exception as error:  # noqa: BLE001 - it is told of, and stops no other schedule
             self._failed(schedule, error)
         else:

@@ -9,6 +9,7 @@ from windlass.client.schedules import replaced
 from windlass.client.wanted import Wanted
 from windlass.core.clock import Clock
 from windlass.core.duration import later
+from windlass.core.errors import Fenced
 from windlass.core.schedule import Schedule
 from windlass.core.store import ServerRecord, Store
 from windlass.schedule.answered import answered
@@ -42,6 +43,8 @@ class Upholding:
         self._again_at = self._clock.monotonic() + EVERY
         try:
             await self._look(wanted)
+        except Fenced:
+            raise
         except Exception as error:  # noqa: BLE001 - it comes again, and is not to stop what is due
             logger.warning("whether schedules are as they are declared could not be seen, it is tried again: %s", error)
 

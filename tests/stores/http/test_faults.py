@@ -6,7 +6,15 @@ from typing import Final
 
 import pytest
 
-from windlass.core.errors import ClaimLost, ClientClosed, OutcomeUnknown, StoreReadOnly, StoreUnavailable, WindlassError
+from windlass.core.errors import (
+    ClaimLost,
+    ClientClosed,
+    Fenced,
+    OutcomeUnknown,
+    StoreReadOnly,
+    StoreUnavailable,
+    WindlassError,
+)
 from windlass.stores.http.faults import Fault, Refused, kind, leaves_doubt, refusal, translate
 from windlass.stores.http.options import Options
 from windlass.stores.http.reply import NotHTTP, Reply, ReplyTooLarge
@@ -17,6 +25,7 @@ TOLD: Final = {
     b"busy": StoreUnavailable("the store is busy", retryable=True),
     b"read-only": StoreReadOnly("the disk takes no writes"),
     b"closing": ClientClosed(),
+    b"fenced": Fenced("another process has the store"),
     b"lost": ClaimLost("1"),
     b"unknown": OutcomeUnknown("1"),
     b"role": StoreUnavailable("the token needs the role work"),
@@ -50,6 +59,7 @@ def test_what_was_asked_for_is_no_refusal() -> None:
         (503, b"", False, Fault.UNHEARD, True),
         (504, b"", False, Fault.UNHEARD, True),
         (503, b"read-only", True, Fault.FINAL, False),
+        (503, b"fenced", True, Fault.UNHEARD, True),
         (409, b"lost", True, Fault.FINAL, False),
         (409, b"unknown", True, Fault.FINAL, True),
         (401, b"", True, Fault.FINAL, False),
@@ -92,6 +102,7 @@ def test_what_somebody_else_says_is_not_taken_for_the_serving_process() -> None:
         (judged(501, ours=False), "status 501", True),
         (judged(503), "is not ready, or has too much to do .it answered with status 503", True),
         (judged(503, b"closing"), "is not ready", True),
+        (judged(503, b"fenced"), "has lost its store to another process, and ends: start `windlass serve`", True),
         (judged(502, ours=False), "a proxy before it answered with status 502", True),
         (judged(422), "another release", False),
     ],
@@ -159,3 +170,8 @@ def test_how_long_a_server_wants_to_be_left_alone_is_a_number_of_seconds(text: s
 
     assert refused is not None
     assert refused.retry_after == seconds
+
+
+def test_who_works_through_a_process_that_was_fenced_is_not_fenced() -> None:
+    """It waits for the next serving process, where the owner of the store would have to end."""
+    assert not isinstance(translate(judged(503, b"fenced"), WHERE.where), Fenced)

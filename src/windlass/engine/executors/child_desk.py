@@ -57,8 +57,8 @@ class ChildDesk:
         client = self._app.client
         if not client.store.features.between_processes:
             message = (
-                "this store lives in the memory of the server, and a child process cannot reach it: use a store that "
-                "processes share, like sqlite, or a handler that runs in a thread"
+                "this store belongs to the process of the server, and a child process cannot reach it: use a store "
+                "that processes share, like sqlite, or a handler that runs in a thread"
             )
             raise InvalidValue(message)
         return client.kv

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final, TypeAlias
 
-from windlass.core.errors import OutcomeUnknown, StoreUnavailable, WindlassError
+from windlass.core.errors import Fenced, OutcomeUnknown, StoreUnavailable, WindlassError
 from windlass.stores.http.options import Options
 from windlass.stores.http.reply import NotHTTP, Reply, ReplyTooLarge
 
@@ -84,6 +84,14 @@ def refusal(reply: Reply, options: Options, read_problem: ReadProblem) -> Refuse
 
 def _busy(reply: Reply, options: Options, told: WindlassError | None) -> Refused:
     """Judge what mostly passes, unless the serving process knows better."""
+    if isinstance(told, Fenced):
+        # that process ends, and its callers do not: they wait for the next one. What it had begun may be done
+        error = StoreUnavailable(
+            f"{options.where} has lost its store to another process, and ends: start `windlass serve` there again, "
+            "unless that other process is one",
+            retryable=True,
+        )
+        return Refused(reply, Fault.UNHEARD, error)
     if isinstance(told, StoreUnavailable):
         # another release may tell less of it
         retryable = getattr(told, "retryable", False)

@@ -7,13 +7,10 @@ from itertools import islice
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
-from windlass.core.states import State
 from windlass.core.stats import MinuteCounts, QueueStats, Totals
 from windlass.core.store import Finding, Glance
-from windlass.stores.memory.records import Record
+from windlass.kit.moves import looking
 from windlass.stores.memory.table import Table
-
-STRANDED_MOST = 1000
 
 
 def get(table: Table, job_id: JobId) -> Job | None:
@@ -23,39 +20,15 @@ def get(table: Table, job_id: JobId) -> Job | None:
 
 
 def glance(table: Table, ids: Collection[JobId]) -> dict[JobId, Glance]:
-    """Return where each of these jobs stands; the token is that of the claim which holds it."""
+    """Return where each of these jobs stands."""
     found = [(job_id, table.jobs.get(job_id)) for job_id in ids]
-    return {job_id: _glance(record) for job_id, record in found if record is not None}
-
-
-def _glance(record: Record) -> Glance:
-    token = record.token if record.state is State.RUNNING else None
-    return Glance(record.state, record.cancel_requested, token)
+    return {job_id: looking.glance(record) for job_id, record in found if record is not None}
 
 
 def jobs(table: Table, chosen: JobFilter, after: int | None, limit: int) -> list[Job]:
     """Return a page of the jobs that match, in the order of their enqueue."""
-    matching = (record for record in table.after(after) if _matches(record, chosen))
+    matching = (record for record in table.after(after) if looking.matches(record, chosen))
     return [record.job() for record in islice(matching, limit)]
-
-
-def _matches(record: Record, chosen: JobFilter) -> bool:
-    return (
-        chosen.queue in {None, record.queue}
-        and chosen.kind in {None, record.kind}
-        and chosen.state in {None, record.state}
-        and chosen.tenant in {None, record.tenant}
-        and chosen.schedule_id in {None, record.schedule_id}
-        and (chosen.since is None or chosen.since <= record.created_at)
-        and (chosen.until is None or record.created_at < chosen.until)
-        and (chosen.error is None or chosen.error in (record.last_error or ""))
-        and (chosen.text is None or _mentions(record, chosen.text))
-    )
-
-
-def _mentions(record: Record, text: str) -> bool:
-    shown = (record.id, record.kind, record.unique_key, record.tenant, record.last_error)
-    return any(text in part for part in shown if part is not None)
 
 
 def stats(table: Table, queue: str | None) -> list[QueueStats]:
@@ -86,7 +59,7 @@ def minutes(table: Table, since: datetime, until: datetime) -> list[MinuteCounts
 
 def stranded(table: Table, now: datetime) -> int:
     """Count the leases that ran out, up to 1,000."""
-    return min(sum(len(queue.leases.until(now)) for queue in table.queues.values()), STRANDED_MOST)
+    return min(sum(len(queue.leases.until(now)) for queue in table.queues.values()), looking.STRANDED_MOST)
 
 
 def check(table: Table) -> list[Finding]:

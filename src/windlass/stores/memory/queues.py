@@ -1,15 +1,16 @@
 """One queue: the lines that its jobs stand in, and what it counted."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from heapq import heapify, heappop, heappush, heapreplace
 
 from windlass.core.states import ENDS, State
 from windlass.core.stats import QueueStats, Totals
+from windlass.core.store import ClaimRequest
 from windlass.core.topics import queue_topic
-from windlass.stores.memory.records import Record
+from windlass.kit.moves.record import NOWHERE, Record
 from windlass.stores.memory.tally import Tally
-from windlass.stores.memory.timeline import NOWHERE, Timeline
+from windlass.stores.memory.timeline import Timeline
 
 
 class Line:
@@ -68,6 +69,14 @@ class Queue:
         self.leases: Timeline[Record] = Timeline()
         self.ends: dict[State, Timeline[Record]] = {state: Timeline() for state in State if state in ENDS}
         self.tally = Tally()
+
+    def join(self, record: Record) -> None:
+        """Let a new job, which is pending, wait in its line."""
+        self.line(record.kind).join(record)
+
+    def count(self, what: int, kind: str | None, now: datetime) -> None:
+        """Count what happened, in all and in the minute of `now`."""
+        self.tally.count(what, kind, now)
 
     def place(self, record: Record, state: State) -> None:
         """Let a job stand where jobs of `state` stand, at the time that counts there."""
@@ -166,3 +175,17 @@ def take_ready(queues: Iterable[Queue], kinds: Collection[str | None] | None, li
 
 def _urgency(record: Record, queue: Queue) -> tuple[int, datetime, int, Record, Queue]:
     return record.priority, record.run_at, record.seq, record, queue
+
+
+def ready(table_queues: Mapping[str, Queue], request: ClaimRequest, now: datetime) -> list[Record]:
+    """Take the jobs to be given out of their lines: the queues one after the other, or all as if they were one."""
+    known = (table_queues.get(name) for name in dict.fromkeys(request.queues))
+    queues = [queue for queue in known if queue is not None and not queue.paused]
+    for queue in queues:
+        queue.promote(now)
+    if request.by_priority:
+        return take_ready(queues, request.kinds, request.limit)
+    taken: list[Record] = []
+    for queue in queues:
+        taken += take_ready([queue], request.kinds, request.limit - len(taken))
+    return taken

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
+from itertools import count
 from types import TracebackType
 from typing import Any
 
@@ -36,9 +37,10 @@ from windlass.core.store import (
     Store,
 )
 from windlass.core.topics import PAUSES, Hub, Topic, lock_topic
-from windlass.stores.memory import claiming, enqueuing, inspecting, settling, steering
+from windlass.kit.moves import claiming, enqueuing, settling, steering
+from windlass.kit.moves.scheduling import Schedules
+from windlass.stores.memory import inspecting, queues, services
 from windlass.stores.memory.house import House
-from windlass.stores.memory.scheduling import Schedules
 from windlass.stores.memory.table import Table
 
 FEATURES = Features(
@@ -84,7 +86,7 @@ class MemoryStore:
         self._rng = rng
         self._table = Table()
         self._house = House()
-        self._schedules = Schedules(self._table)
+        self._schedules = Schedules(self._table, {}, count(1).__next__)
         self._hub = Hub()
         self._step = Step(clock, self._table, self._hub)
 
@@ -125,7 +127,8 @@ class MemoryStore:
         with self._step as now:
             if request_id is not None and request_id in self._house.claimed:
                 return claiming.still_held(self._table, self._house.claimed[request_id][1])
-            claims = claiming.claim(self._table, request, self._rng, now)
+            ready = queues.ready(self._table.queues, request, now)
+            claims = claiming.claim(self._table, ready, request, self._rng, now)
             if request_id is not None:
                 self._house.claimed[request_id] = now, [(claim.job.id, claim.token) for claim in claims]
             return claims
@@ -187,18 +190,18 @@ class MemoryStore:
     async def rescue(self, request: RescueRequest, retention: Retention) -> list[Rescued]:
         """Take back claims: to pending now while attempts are left, else to dead."""
         with self._step as now:
-            return steering.rescue(self._table, request, retention, now)
+            return services.rescue(self._table, request, retention, now)
 
     async def promote(self, *, limit: int) -> int:
         """Make up to `limit` scheduled jobs that have come due pending."""
         with self._step as now:
-            return steering.promote(self._table, limit, now)
+            return services.promote(self._table, limit, now)
 
     async def prune(self, retention: Retention, *, limit: int) -> int:
         """Delete up to `limit` finished records past their retention, and housekeeping records."""
         with self._step as now:
             self._house.prune(self._table, now)
-            return steering.prune(self._table, retention, limit, now)
+            return services.prune(self._table, retention, limit, now)
 
     async def write_schedule(self, schedule: Schedule, *, expected: int | None) -> int | None:
         """Write a schedule if its revision is still `expected`."""

@@ -1,35 +1,38 @@
-"""All jobs of a store, and the steps that its moves are made of."""
+"""All jobs of a store in memory."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import count, islice
 
 from windlass.core.ids import JobId
-from windlass.core.job import Failure, PreparedJob, Token
-from windlass.core.states import State
-from windlass.core.topics import ENDS, Topic
-from windlass.stores.memory.holds import Holds
+from windlass.core.job import PreparedJob
+from windlass.core.topics import Topic
+from windlass.kit.moves import table
+from windlass.kit.moves.holds import Holds
+from windlass.kit.moves.record import Record, new_record
 from windlass.stores.memory.keyspace import KeySpace
 from windlass.stores.memory.queues import Queue
-from windlass.stores.memory.records import Record, new_record
-from windlass.stores.memory.tally import CANCELLED, DEAD, SUCCEEDED
 
 SLACK = 1000
-_COUNTED = {State.SUCCEEDED: SUCCEEDED, State.DEAD: DEAD, State.CANCELLED: CANCELLED}
 
 
-class Table:
-    """Jobs, queues, unique keys and the caller's values, which change together; `news` is who is to be woken."""
+class Table(table.Table):
+    """Everything by its name, and the jobs in the order of their enqueue."""
 
     def __init__(self) -> None:
-        self.jobs: dict[JobId, Record] = {}
+        self._jobs: dict[JobId, Record] = {}
         self.queues: dict[str, Queue] = {}
-        self.holds = Holds()
+        self.holds = Holds({})
         self.keyspace = KeySpace()
         self.news: set[Topic] = set()
         self._in_order: list[Record] = []
         self._next_seq = count(1)
+
+    @property
+    def jobs(self) -> Mapping[JobId, Record]:
+        """The jobs by their ids."""
+        return self._jobs
 
     def queue(self, name: str) -> Queue:
         """Return a queue, known from now on."""
@@ -38,57 +41,28 @@ class Table:
             queue = self.queues[name] = Queue(name)
         return queue
 
-    def queue_of(self, record: Record) -> Queue:
-        """Return the queue of a job."""
-        return self.queues[record.queue]
-
     def add(self, given: PreparedJob, now: datetime, run_at: datetime) -> Record:
         """Keep a new job, which stands nowhere yet."""
         record = new_record(next(self._next_seq), given, now, run_at)
-        self.jobs[given.id] = record
+        self._jobs[given.id] = record
         self._in_order.append(record)
         return record
 
     def remove(self, record: Record) -> None:
         """Forget a job."""
-        self.queue_of(record).leave(record)
-        del self.jobs[record.id]
-        if len(self._in_order) > 2 * len(self.jobs) + SLACK:
-            self._in_order = list(self.jobs.values())
+        self.queues[record.queue].leave(record)
+        del self._jobs[record.id]
+        if len(self._in_order) > 2 * len(self._jobs) + SLACK:
+            self._in_order = list(self._jobs.values())
+
+    def changed(self, record: Record) -> None:
+        """Do nothing: the record is where it is kept."""
+
+    def put_values(self, values: Mapping[bytes, bytes | None]) -> None:
+        """Write the caller's own values; None deletes."""
+        self.keyspace.put(values)
 
     def after(self, seq: int | None) -> Iterator[Record]:
         """Give the jobs in the order of their enqueue, those past the sequence number."""
         start = 0 if seq is None else bisect_right(self._in_order, seq, key=lambda record: record.seq)
-        return (record for record in islice(self._in_order, start, None) if self.jobs.get(record.id) is record)
-
-    def holder_of(self, job_id: JobId, token: Token) -> Record | None:
-        """Return the job if this token holds it."""
-        record = self.jobs.get(job_id)
-        return record if record is not None and record.state is State.RUNNING and record.token == token else None
-
-    def wait(self, record: Record, run_at: datetime, now: datetime) -> None:
-        """Let a job wait for `run_at`: pending when that has come, else scheduled."""
-        record.run_at = run_at
-        record.claimed_at = record.lease_expires_at = record.worker = None
-        queue = self.queue_of(record)
-        queue.place(record, State.PENDING if run_at <= now else State.SCHEDULED)
-        self.news.add(queue.topic)
-
-    def end(self, record: Record, state: State, now: datetime, *, keep: bool) -> None:
-        """End a job: its key is free unless held by time, and its record goes at once if it is not kept."""
-        self.holds.free(record)
-        self.holds.give_up(record)
-        record.finished_at = now
-        record.lease_expires_at = None
-        queue = self.queue_of(record)
-        queue.tally.count(_COUNTED[state], record.kind, now)
-        if keep:
-            queue.place(record, state)
-        else:
-            self.remove(record)
-        self.news.add(ENDS)
-
-    def fail(self, record: Record, now: datetime, outcome: str, failure: Failure) -> None:
-        """Write that a delivery failed, and why."""
-        record.end_delivery(now, outcome, failure)
-        record.last_error = failure.summary
+        return (record for record in islice(self._in_order, start, None) if self._jobs.get(record.id) is record)

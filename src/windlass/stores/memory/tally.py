@@ -2,9 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-ENQUEUED, SUCCEEDED, DEAD, CANCELLED, RETRIED, RESCUED = range(6)
-"""Places in the rows of counts, in the order of `Totals`."""
-
 MINUTE = timedelta(minutes=1)
 NEVER = datetime.max.replace(tzinfo=UTC)
 

@@ -6,8 +6,9 @@ from heapq import heapify, heappop, heappush
 from itertools import compress, count
 from typing import Final, Generic, Protocol, TypeVar
 
+from windlass.kit.moves.record import NOWHERE
+
 SLACK: Final = 64
-NOWHERE: Final = 0
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 _places: Final = count(1)
 

@@ -1,5 +1,6 @@
 """Who holds which unique key."""
 
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -7,7 +8,7 @@ from windlass.core.duration import later
 from windlass.core.errors import UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.unique import Hold
-from windlass.stores.memory.records import Record
+from windlass.kit.moves.record import Record
 
 
 @dataclass(slots=True)
@@ -43,8 +44,8 @@ def refuse(hold: Hold, holder: Holder, *, waiting: bool) -> None:
 class Holds:
     """All keys that are held, by the name that tells them apart over scopes and tenants."""
 
-    def __init__(self) -> None:
-        self._holders: dict[str, Holder] = {}
+    def __init__(self, holders: MutableMapping[str, Holder]) -> None:
+        self._holders = holders
 
     def holder(self, name: str, now: datetime) -> Holder | None:
         """Return who holds a key now."""
@@ -53,6 +54,10 @@ class Holds:
     def take(self, hold: Hold, job_id: JobId, now: datetime) -> None:
         """Let a job hold a key that is free."""
         self._holders[hold.name] = holder_for(hold, job_id, now)
+
+    def rewrite(self, name: str, holder: Holder, digest: bytes) -> None:
+        """Let the holder of a key stand for another payload."""
+        self._holders[name] = Holder(holder.job_id, digest, holder.ends_at)
 
     def free(self, record: Record) -> None:
         """Free the key that a job holds, unless time alone frees it."""
@@ -89,6 +94,11 @@ class Holds:
 
     def prune(self, now: datetime) -> None:
         """Forget the keys whose time is over."""
-        over = [name for name, holder in self._holders.items() if live(holder, now) is None]
-        for name in over:
+        for name in list(self._holders):
+            self.prune_one(name, now)
+
+    def prune_one(self, name: str, now: datetime) -> None:
+        """Forget a key if its time is over."""
+        holder = self._holders.get(name)
+        if holder is not None and live(holder, now) is None:
             del self._holders[name]

@@ -9,10 +9,9 @@ from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.states import State
 from windlass.core.unique import Hold
-from windlass.stores.memory.holds import Holder, holder_for, live, refuse
-from windlass.stores.memory.records import Record
-from windlass.stores.memory.table import Table
-from windlass.stores.memory.tally import ENQUEUED
+from windlass.kit.moves.holds import Holder, holder_for, live, refuse
+from windlass.kit.moves.record import Record
+from windlass.kit.moves.table import ENQUEUED, Table
 
 
 def enqueue(table: Table, jobs: Sequence[PreparedJob], now: datetime) -> list[Enqueued]:
@@ -104,15 +103,15 @@ def _create(table: Table, job: PreparedJob, now: datetime) -> None:
     record = table.add(job, now, run_at)
     queue = table.queue(job.queue)
     if run_at is now:
-        queue.line(job.kind).join(record)
+        queue.join(record)
     else:
         queue.place(record, State.PENDING if run_at <= now else State.SCHEDULED)
-    queue.tally.count(ENQUEUED, job.kind, now)
+    queue.count(ENQUEUED, job.kind, now)
     table.news.add(queue.topic)
     if job.unique is not None:
         table.holds.take(job.unique, job.id, now)
     if job.kv:
-        table.keyspace.put(job.kv)
+        table.put_values(job.kv)
 
 
 def _hit(table: Table, job: PreparedJob, hold: Hold, holder: Holder, now: datetime) -> None:
@@ -120,9 +119,9 @@ def _hit(table: Table, job: PreparedJob, hold: Hold, holder: Holder, now: dateti
     if hold.on_conflict != "replace" or record is None:
         return
     _replace(record, job, hold)
-    holder.digest = hold.digest
+    table.holds.rewrite(hold.name, holder, hold.digest)
     table.wait(record, _run_at(job, now), now)
-    table.keyspace.put(job.kv)
+    table.put_values(job.kv)
 
 
 def _replace(record: Record, job: PreparedJob, hold: Hold) -> None:

@@ -1,7 +1,6 @@
 """Claim, and what only the holder of a claim may do: renew and note."""
 
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from windlass.core.clock import Rng
@@ -11,39 +10,23 @@ from windlass.core.job import Claim, LogLine, Note, Token
 from windlass.core.names import LOG_LINES_KEPT, MAX_LOG_LINE, shortened
 from windlass.core.states import State
 from windlass.core.store import ClaimRequest, Renewed
-from windlass.stores.memory.queues import take_ready
-from windlass.stores.memory.records import Record
-from windlass.stores.memory.table import Table
+from windlass.kit.moves.record import Record
+from windlass.kit.moves.table import Table
 
 TOKEN_BYTES = 16
 
 
-def claim(table: Table, request: ClaimRequest, rng: Rng, now: datetime) -> list[Claim]:
-    """Give up to `limit` ready jobs, each with a token of its own."""
-    ready = _ready(table, request, now)
+def claim(table: Table, ready: Sequence[Record], request: ClaimRequest, rng: Rng, now: datetime) -> list[Claim]:
+    """Give these jobs, which are out of their lines or leave them now, each with a token of its own."""
     lease_expires_at = later(now, request.lease)
     claims: list[Claim] = []
     for record, token in zip(ready, _tokens(rng, len(ready)), strict=True):
         _start(table, record, token, now)
         record.worker = request.worker
         record.lease_expires_at = lease_expires_at
-        table.queue_of(record).place(record, State.RUNNING)
+        table.queue(record.queue).place(record, State.RUNNING)
         claims.append(Claim(record.job(), token))
     return claims
-
-
-def _ready(table: Table, request: ClaimRequest, now: datetime) -> list[Record]:
-    """Take the jobs to be given out of their lines: the queues one after the other, or all as if they were one."""
-    known = (table.queues.get(name) for name in dict.fromkeys(request.queues))
-    queues = [queue for queue in known if queue is not None and not queue.paused]
-    for queue in queues:
-        queue.promote(now)
-    if request.by_priority:
-        return take_ready(queues, request.kinds, request.limit)
-    ready: list[Record] = []
-    for queue in queues:
-        ready += take_ready([queue], request.kinds, request.limit - len(ready))
-    return ready
 
 
 def _tokens(rng: Rng, many: int) -> list[Token]:
@@ -76,7 +59,7 @@ def renew(table: Table, claims: Sequence[tuple[JobId, Token]], lease: timedelta,
             renewed.append(None)
             continue
         record.lease_expires_at = lease_expires_at
-        table.queue_of(record).place(record, State.RUNNING)
+        table.queue(record.queue).place(record, State.RUNNING)
         renewed.append(Renewed(lease_expires_at, record.cancel_requested))
     return renewed
 
@@ -88,9 +71,11 @@ def note(table: Table, written: Note, now: datetime) -> bool:
         return False
     if written.progress is not None:
         record.progress = written.progress
-    if written.lines and record.log is None:
-        record.log = deque(maxlen=LOG_LINES_KEPT)
-    if record.log is not None:
-        lines = written.lines
-        record.log.extend(LogLine(now, level, shortened(text, MAX_LOG_LINE), record.delivery) for level, text in lines)
+    if written.lines:
+        record.log = (*record.log, *_lines(record, written, now))[-LOG_LINES_KEPT:]
+    table.changed(record)
     return True
+
+
+def _lines(record: Record, written: Note, now: datetime) -> Iterator[LogLine]:
+    return (LogLine(now, level, shortened(text, MAX_LOG_LINE), record.delivery) for level, text in written.lines)

@@ -1,24 +1,25 @@
 """Schedules: rules that make jobs in time, and the one step in which they do."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, MutableMapping
 from dataclasses import replace
 from datetime import datetime
-from itertools import count
 
 from windlass.core.ids import JobId
 from windlass.core.schedule import DueSchedules, Fired, FireOutcome, Firing, Schedule
 from windlass.core.topics import SCHEDULES
-from windlass.stores.memory import enqueuing
-from windlass.stores.memory.table import Table
+from windlass.kit.moves import enqueuing
+from windlass.kit.moves.table import Table
 
 
 class Schedules:
     """The schedules of a store by id; each change gives a revision that no schedule has had."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(
+        self, table: Table, schedules: MutableMapping[str, Schedule], next_revision: Callable[[], int]
+    ) -> None:
         self._table = table
-        self._schedules: dict[str, Schedule] = {}
-        self._next_revision = count(1)
+        self._schedules = schedules
+        self._next_revision = next_revision
 
     def chosen(self, ids: Collection[str] | None) -> list[Schedule]:
         """Return all, or those of these ids that are here, in order of id."""
@@ -69,7 +70,7 @@ class Schedules:
         return Fired(FireOutcome.DONE, last_job_id)
 
     def _change(self, schedule: Schedule) -> int:
-        revision = next(self._next_revision)
+        revision = self._next_revision()
         self._schedules[schedule.id] = replace(schedule, revision=revision, orphaned=False)
         return revision
 

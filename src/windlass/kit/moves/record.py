@@ -1,9 +1,8 @@
-"""A job as the memory store keeps it."""
+"""A job as a record of Python."""
 
-from collections import deque
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -12,18 +11,20 @@ from windlass.core.job import Delivery, Failure, Job, LogLine, PreparedJob, Prog
 from windlass.core.names import HISTORY_KEPT
 from windlass.core.states import State
 from windlass.core.unique import Hold
-from windlass.stores.memory.timeline import NOWHERE
+
+NOWHERE: Final = 0
 
 Ended: TypeAlias = tuple[int, int, datetime, datetime, str | None, str, Failure | None]
 """A `Delivery` that has ended. The garbage collector soon leaves plain tuples of plain values alone, but not others."""
 
 
-class Record(msgspec.Struct, gc=False):
+class Record(msgspec.Struct, gc=False, array_like=True):
     """One job, changed in place; readers get a `Job` of the moment.
 
     `token` is that of the last claim until the job is claimed again or rescued, so a repeated settlement is known
-    by it. `hold` is the key that the job holds or could take back. A record leads to nothing that leads back to it,
-    so the garbage collector need not look at it: with a million jobs that is what takes its time.
+    by it. `hold` is the key that the job holds or could take back. `place` is where a store in memory lets it stand.
+    A record leads to nothing that leads back to it, so the garbage collector need not look at it: with a million jobs
+    that is what takes its time.
     """
 
     seq: int
@@ -58,7 +59,7 @@ class Record(msgspec.Struct, gc=False):
     progress: Progress | None = None
     cancel_requested: bool = False
     history: tuple[Ended, ...] = ()
-    log: deque[LogLine] | None = None
+    log: tuple[LogLine, ...] = ()
 
     def job(self, history: tuple[Delivery, ...] = (), log: tuple[LogLine, ...] = ()) -> Job:
         """Return the job as it is now."""
@@ -100,7 +101,7 @@ class Record(msgspec.Struct, gc=False):
         history = [Delivery(*ended) for ended in self.history]
         if self.state is State.RUNNING:
             history.append(Delivery(self.delivery, self.attempt, self._started_at(), None, self.worker, None))
-        return self.job(tuple(history[-HISTORY_KEPT:]), tuple(self.log or ()))
+        return self.job(tuple(history[-HISTORY_KEPT:]), self.log)
 
     def end_delivery(self, now: datetime, outcome: str, failure: Failure | None) -> None:
         """Write how the delivery that runs ended."""

@@ -8,11 +8,10 @@ from windlass.core.errors import UniqueConflict
 from windlass.core.states import State
 from windlass.core.store import Settled, Settlement, SettleResult
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
-from windlass.stores.memory import enqueuing
-from windlass.stores.memory.holds import Holder, holder_for
-from windlass.stores.memory.records import Record
-from windlass.stores.memory.table import Table
-from windlass.stores.memory.tally import RETRIED
+from windlass.kit.moves import enqueuing
+from windlass.kit.moves.holds import Holder, holder_for
+from windlass.kit.moves.record import Record
+from windlass.kit.moves.table import RETRIED, Table
 
 
 def settle(table: Table, settlement: Settlement, now: datetime) -> SettleResult:
@@ -31,7 +30,7 @@ def settle(table: Table, settlement: Settlement, now: datetime) -> SettleResult:
     if settlement.then:
         enqueuing.put(table, settlement.then, now)
     if settlement.kv:
-        table.keyspace.put(settlement.kv)
+        table.put_values(settlement.kv)
     return Settled.DONE
 
 
@@ -68,7 +67,7 @@ def _write(table: Table, record: Record, settlement: Settlement, now: datetime) 
             table.end(record, State.CANCELLED, now, keep=settlement.keep)
         case ToRetry(delay, failure):
             table.fail(record, now, "failed", failure)
-            table.queue_of(record).tally.count(RETRIED, record.kind, now)
+            table.queue(record.queue).count(RETRIED, record.kind, now)
             table.holds.give_up(record)
             table.wait(record, later(now, delay), now)
         case ToSnoozed(delay):

@@ -1,19 +1,16 @@
 """What services and operators do to jobs that they do not hold."""
 
 from datetime import datetime
-from itertools import chain
 
 from windlass.core.duration import later
 from windlass.core.ids import JobId
 from windlass.core.retention import Retention
-from windlass.core.states import ENDS, State
+from windlass.core.states import State
 from windlass.core.store import CancelOutcome, Changed, Rescued, RescueRequest
 from windlass.core.topics import FLAGS
 from windlass.core.verdict import LEASE_EXPIRED, ORPHANED
-from windlass.stores.memory.queues import Queue
-from windlass.stores.memory.records import Record
-from windlass.stores.memory.table import Table
-from windlass.stores.memory.tally import RESCUED
+from windlass.kit.moves.record import Record
+from windlass.kit.moves.table import RESCUED, Table
 
 
 def cancel(table: Table, job_id: JobId, retention: Retention, now: datetime) -> CancelOutcome:
@@ -23,6 +20,7 @@ def cancel(table: Table, job_id: JobId, retention: Retention, now: datetime) -> 
         return CancelOutcome.NOT_FOUND
     if record.state is State.RUNNING:
         record.cancel_requested = True
+        table.changed(record)
         table.news.add(FLAGS)
         return CancelOutcome.REQUESTED
     table.end(record, State.CANCELLED, now, keep=retention.keeps(record.queue, State.CANCELLED))
@@ -78,25 +76,12 @@ def reschedule(table: Table, job_id: JobId, run_at: datetime | None, now: dateti
     return Changed.DONE
 
 
-def rescue(table: Table, request: RescueRequest, retention: Retention, now: datetime) -> list[Rescued]:
-    """Take back claims whose lease ran out, or with `force` all."""
-    names = table.queues if request.queues is None else dict.fromkeys(request.queues)
-    queues = [table.queues[name] for name in names if name in table.queues]
-    until = None if request.force else now
-    rescued: list[Rescued] = []
-    for record in chain.from_iterable(queue.leases.until(until) for queue in queues):
-        if len(rescued) >= request.limit:
-            break
-        if request.workers is None or record.worker in request.workers:
-            rescued.append(_rescue(table, record, request, retention, now))
-    return rescued
-
-
-def _rescue(table: Table, record: Record, request: RescueRequest, retention: Retention, now: datetime) -> Rescued:
+def rescue(table: Table, record: Record, request: RescueRequest, retention: Retention, now: datetime) -> Rescued:
+    """Take one claim back: to pending now while attempts are left, else to dead."""
     dead = request.to == "dead" or record.attempt >= record.max_attempts
     failure = ORPHANED if request.force and request.to == "dead" else LEASE_EXPIRED
     table.fail(record, now, "rescued", failure)
-    table.queue_of(record).tally.count(RESCUED, record.kind, now)
+    table.queue(record.queue).count(RESCUED, record.kind, now)
     record.token = None
     # whoever held it may be waiting for news that it should stop
     table.news.add(FLAGS)
@@ -108,34 +93,11 @@ def _rescue(table: Table, record: Record, request: RescueRequest, retention: Ret
     return Rescued(record.id, State.PENDING)
 
 
-def promote(table: Table, limit: int, now: datetime) -> int:
-    """Make scheduled jobs that have come due pending."""
-    done = 0
-    for queue in table.queues.values():
-        promoted = queue.promote(now, limit - done)
-        if promoted:
-            table.news.add(queue.topic)
-        done += promoted
-    return done
-
-
-def prune(table: Table, retention: Retention, limit: int, now: datetime) -> int:
-    """Delete finished records past their retention, the oldest first; return how many."""
-    done = 0
-    for queue in table.queues.values():
-        for state in ENDS:
-            while done < limit and (record := _past_retention(queue, state, retention, now)) is not None:
-                table.remove(record)
-                done += 1
-    return done
-
-
-def _past_retention(queue: Queue, state: State, retention: Retention, now: datetime) -> Record | None:
-    ended = queue.ends[state]
-    first = ended.first()
-    if first is None or first.finished_at is None:
-        return None
-    if retention.most is not None and ended.members > retention.most:
-        return first
-    keep = retention.keep(queue.name).for_state(state)
-    return first if keep is not None and later(first.finished_at, keep) <= now else None
+def past_retention(
+    finished_at: datetime, ended: int, *, queue: str, state: State, retention: Retention, now: datetime
+) -> bool:
+    """Whether the first of `ended` records of a queue and end is to go."""
+    if retention.most is not None and ended > retention.most:
+        return True
+    keep = retention.keep(queue).for_state(state)
+    return keep is not None and later(finished_at, keep) <= now

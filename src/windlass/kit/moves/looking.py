@@ -1,0 +1,37 @@
+"""What people see of a record."""
+
+from typing import Final
+
+from windlass.core.filters import JobFilter
+from windlass.core.states import State
+from windlass.core.store import Glance
+from windlass.kit.moves.record import Record
+
+STRANDED_MOST: Final = 1_000
+"""Leases that ran out are counted up to this many."""
+
+
+def glance(record: Record) -> Glance:
+    """Return where a job stands; the token is that of the claim which holds it."""
+    token = record.token if record.state is State.RUNNING else None
+    return Glance(record.state, record.cancel_requested, token)
+
+
+def matches(record: Record, chosen: JobFilter) -> bool:
+    """Whether a job is among those that are meant."""
+    return (
+        chosen.queue in {None, record.queue}
+        and chosen.kind in {None, record.kind}
+        and chosen.state in {None, record.state}
+        and chosen.tenant in {None, record.tenant}
+        and chosen.schedule_id in {None, record.schedule_id}
+        and (chosen.since is None or chosen.since <= record.created_at)
+        and (chosen.until is None or record.created_at < chosen.until)
+        and (chosen.error is None or chosen.error in (record.last_error or ""))
+        and (chosen.text is None or _mentions(record, chosen.text))
+    )
+
+
+def _mentions(record: Record, text: str) -> bool:
+    shown = (record.id, record.kind, record.unique_key, record.tenant, record.last_error)
+    return any(text in part for part in shown if part is not None)

@@ -1,0 +1,230 @@
+"""The dispatcher: it alone makes moves, so that none is in another's way, and many share one durable write."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from windlass.core.clock import Clock
+from windlass.core.errors import StoreUnavailable, WindlassError
+from windlass.core.failpoint import reach
+from windlass.core.topics import Hub, Topic
+from windlass.stores.slatedb.calls import Answer, Call, answer
+from windlass.stores.slatedb.database import Database, View
+from windlass.stores.slatedb.faults import unexpected
+from windlass.stores.slatedb.table import Table
+
+UNDER_WAY: Final = 2
+"""So many groups may be on their way to be durable; what comes meanwhile gathers for the next."""
+
+
+class Group:
+    """Answers that are given when all that was written before them is durable, and the news that goes with them."""
+
+    __slots__ = ("answers", "durable", "news")
+
+    def __init__(self, answers: list[Answer], news: set[Topic], durable: "asyncio.Future[None] | None" = None) -> None:
+        self.answers = answers
+        self.news = news
+        self.durable = durable
+
+
+class Dispatcher:
+    """Serves calls on one database, group after group; belongs to one event loop.
+
+    `given_up` is told of calls whose caller has gone. `broken` is why nothing can be served any more.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        table: Table,
+        hub: Hub,
+        *,
+        clock: Clock,
+        spacing: float,
+        given_up: Callable[[Call, Any], None],
+        beat: Callable[[Table], None],
+    ) -> None:
+        self._database = database
+        self._table = table
+        self._hub = hub
+        self._clock = clock
+        self._spacing = spacing
+        self._given_up = given_up
+        self._beat = beat
+        self._groups: deque[Group] = deque()
+        self._to_flush = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._serving: list[Call] = []
+        self._looks: dict[asyncio.Task[None], Call] = {}
+        self._behind = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._flusher = asyncio.create_task(self._flush(), name="windlass slatedb flush")
+        self.broken: WindlassError | None = None
+
+    async def room(self) -> None:
+        """Return when another group may be served."""
+        await self._room.wait()
+
+    async def serve(self, calls: list[Call]) -> None:
+        """Do what these calls ask for; each is answered when that is durable."""
+        self._serving = calls
+        try:
+            answers = await self._do(calls)
+            wrote = await self._table.write()
+            self._table.rest()
+            await self._begin_looks([call for call in calls if call.move is None], wrote=wrote)
+        except Exception as error:  # noqa: BLE001 - every caller is told
+            broken = self.break_off(error)
+            answer([(call, call.in_doubt(broken)) for call in calls])
+            return
+        finally:
+            self._serving = []
+        news, self._table.news = self._table.news, set()
+        self._add(Group(answers, news), wrote=wrote)
+
+    async def answered(self) -> None:
+        """Return when nothing is under way."""
+        if self._looks:
+            await asyncio.wait(self._looks)
+        await self._idle.wait()
+
+    async def close(self) -> None:
+        """Answer what is under way."""
+        await self.answered()
+        self._flusher.cancel()
+        await asyncio.wait([self._flusher])
+
+    def break_off(self, error: Exception) -> WindlassError:
+        """Serve nothing any more, and tell whoever waits why."""
+        if self.broken is None:
+            self.broken = error if isinstance(error, WindlassError) else unexpected(error)
+        while self._groups:
+            self._end(self._groups.popleft(), self.broken)
+        self._idle.set()
+        self._hub.ring_all()
+        return self.broken
+
+    def expire(self, before: float, error: WindlassError) -> None:
+        """Tell those who have waited since before a moment that nobody knows what became of their calls."""
+        in_groups = (call for group in self._groups for call, _ in group.answers)
+        for calls in (self._serving, self._looks.values(), in_groups):
+            answer([(call, call.in_doubt(error)) for call in calls if call.since < before])
+
+    @property
+    def _durable(self) -> bool:
+        """Whether all that was written before is durable."""
+        return self._idle.is_set() and not self._behind
+
+    async def _do(self, calls: list[Call]) -> list[Answer]:
+        table = self._table
+        table.now = self._clock.now()
+        moves = [(call, call.move) for call in calls if call.move is not None]
+        ids = [job_id for call, move in moves if move.ids is not None for job_id in move.ids(call.argument)]
+        try:
+            await table.read(ids)
+        except StoreUnavailable as error:
+            return [(call, self._passing(error)) for call, _ in moves]
+        answers: list[Answer] = []
+        for call, move in moves:
+            try:
+                answers.append((call, await move.run(table, call.argument)))
+            except StoreUnavailable as error:
+                # it could not read what it is about, so it has changed nothing
+                answers.append((call, self._passing(error)))
+            except WindlassError as error:
+                answers.append((call, error))
+        self._beat(table)
+        return answers
+
+    def _add(self, group: Group, *, wrote: bool) -> None:
+        if not wrote and self._durable:
+            self._end(group, None)
+            return
+        self._groups.append(group)
+        self._idle.clear()
+        if len(self._groups) >= UNDER_WAY:
+            self._room.clear()
+        self._to_flush.set()
+
+    async def _begin_looks(self, calls: list[Call], *, wrote: bool) -> None:
+        if not calls:
+            return
+        view = await self._table.snapshot()
+        durable: asyncio.Future[None] | None = None
+        if wrote or not self._durable:
+            durable = asyncio.get_running_loop().create_future()
+            self._add(Group([], set(), durable), wrote=True)
+        for call in calls:
+            task = asyncio.create_task(self._look(call, view, durable), name="windlass slatedb look")
+            self._looks[task] = call
+            task.add_done_callback(self._looks.pop)
+
+    async def _look(self, call: Call, view: View, durable: "asyncio.Future[None] | None") -> None:
+        """Answer a look when all that it may have seen is durable."""
+        try:
+            result = await call.argument(view, self._table.now)
+            if durable is not None:
+                await asyncio.shield(durable)
+        except Exception as error:  # noqa: BLE001 - the caller is told
+            result = error
+        answer([(call, result)], self._given_up)
+
+    async def _flush(self) -> None:
+        loop = asyncio.get_running_loop()
+        last = loop.time() - self._spacing
+        while True:
+            await self._to_flush.wait()
+            if (early := last + self._spacing - loop.time()) > 0:
+                await asyncio.sleep(early)
+            self._to_flush.clear()
+            groups = list(self._groups)
+            last = loop.time()
+            error: WindlassError | None = None
+            try:
+                reach("slatedb.before_flush")
+                await self._database.flush()
+                reach("slatedb.after_flush")
+            except Exception as failed:  # noqa: BLE001 - every caller is told
+                error = failed if isinstance(failed, WindlassError) else unexpected(failed)
+                if not self._passes(error):
+                    self.break_off(error)
+            self._behind = error is not None
+            for group in groups:
+                if self._groups and self._groups[0] is group:
+                    self._groups.popleft()
+                    self._end(group, error)
+            if len(self._groups) < UNDER_WAY:
+                self._room.set()
+            if not self._groups:
+                self._idle.set()
+
+    def _end(self, group: Group, error: WindlassError | None) -> None:
+        if group.durable is not None and not group.durable.done():
+            if error is None:
+                group.durable.set_result(None)
+            else:
+                group.durable.set_exception(error)
+        if error is None:
+            answer(group.answers, self._given_up)
+            self._hub.ring(group.news)
+            return
+        answer([(call, call.in_doubt(error)) for call, _ in group.answers])
+        if self._passes(error):
+            # it may become durable yet, and nobody knows of it
+            for call, result in group.answers:
+                self._given_up(call, result)
+
+    def _passes(self, error: WindlassError) -> bool:
+        """Whether the database goes on after this error: only the wait for it was given up."""
+        going_on = not self._table.torn and not self._database.closed
+        return isinstance(error, StoreUnavailable) and error.retryable and going_on
+
+    def _passing(self, error: StoreUnavailable) -> StoreUnavailable:
+        """Return an error that one call is told; raise one after which nothing goes on."""
+        if not self._passes(error):
+            raise error
+        return error

@@ -1,0 +1,129 @@
+"""Claim, and what only the holder of a claim may do: settle, renew and note."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from heapq import merge
+from itertools import islice, takewhile
+from typing import Final, NamedTuple
+
+from windlass.core.duration import ZERO
+from windlass.core.ids import JobId
+from windlass.core.job import Claim, Note, Token
+from windlass.core.states import State
+from windlass.core.store import ClaimRequest, Renewed, Settlement, SettleResult
+from windlass.kit.moves import claiming, settling
+from windlass.kit.moves.record import Record
+from windlass.stores.slatedb import keys
+from windlass.stores.slatedb.moves.enqueue import read_for_enqueue
+from windlass.stores.slatedb.moves.receipts import receipt, write_receipt
+from windlass.stores.slatedb.queues import Queue
+from windlass.stores.slatedb.records import Receipt, kept_result, result_of
+from windlass.stores.slatedb.table import Table
+
+PROMOTED_AT_ONCE: Final = 1_000
+
+
+class ClaimCall(NamedTuple):
+    """What one worker wants."""
+
+    request: ClaimRequest
+    request_id: str | None = None
+
+
+class SettleCall(NamedTuple):
+    """One caller's settlements."""
+
+    settlements: Sequence[Settlement]
+    request_id: str | None = None
+
+
+class RenewCall(NamedTuple):
+    """Claims, and how long they are to hold from now."""
+
+    claims: Sequence[tuple[JobId, Token]]
+    lease: timedelta
+
+
+async def claim(table: Table, call: ClaimCall) -> list[Claim]:
+    """Give up to `limit` ready jobs, the most urgent first."""
+    if (before := (await receipt(table, call.request_id)).claimed) is not None:
+        await table.read(job_id for job_id, _ in before)
+        return claiming.still_held(table, before)
+    claims = claiming.claim(table, await _ready(table, call.request), call.request, table.rng, table.now)
+    if claims:
+        write_receipt(table, call.request_id, Receipt(claimed=[(claim.job.id, claim.token) for claim in claims]))
+    return claims
+
+
+async def _ready(table: Table, request: ClaimRequest) -> list[Record]:
+    """Return the jobs to be given: of the queues one after the other, or of all as if they were one."""
+    known = (table.queues.get(name) for name in dict.fromkeys(request.queues))
+    queues = [queue for queue in known if queue is not None and not queue.paused]
+    for queue in queues:
+        await promote_queue(table, queue, PROMOTED_AT_ONCE)
+    groups = [queues] if request.by_priority else [[queue] for queue in queues]
+    ready: list[bytes] = []
+    for group in groups:
+        if len(ready) < request.limit:
+            ready += await _first(table, group, request, request.limit - len(ready))
+    return await table.records(ready)
+
+
+async def _first(table: Table, queues: Sequence[Queue], request: ClaimRequest, limit: int) -> list[bytes]:
+    """Return the most urgent places in the lines of these queues; places of all lines sort together."""
+    lines: list[list[bytes]] = []
+    for queue in queues:
+        kinds = list(queue.lines) if request.kinds is None else [kind for kind in request.kinds if kind in queue.lines]
+        for kind in dict.fromkeys(kinds):
+            index = keys.line(queue.name, kind)
+            front = await table.front(index, limit, empty=False)
+            lines.append([place[len(index) :] for place in front.first(limit)])
+    return list(islice(merge(*lines), limit))
+
+
+async def promote_queue(table: Table, queue: Queue, limit: int) -> int:
+    """Make scheduled jobs of a queue that have come due pending, the earliest first; return how many."""
+    if not queue.standing[State.SCHEDULED]:
+        return 0
+    front = await table.front(keys.due(queue.name), limit, empty=False)
+    due = list(takewhile(lambda place: keys.time_of(place) <= table.now, front.first(limit)))
+    for record in await table.records(due):
+        queue.place(record, State.PENDING)
+    return len(due)
+
+
+async def due_in(table: Table, queues: Sequence[str]) -> timedelta | None:
+    """Return how long it is until the next scheduled job of these queues comes due."""
+    known = [table.queues[name] for name in queues if name in table.queues]
+    waits: list[timedelta] = []
+    for queue in known:
+        if not queue.paused and queue.standing[State.SCHEDULED]:
+            front = await table.front(keys.due(queue.name), 1, empty=False)
+            waits += [max(ZERO, keys.time_of(place) - table.now) for place in front.first(1)]
+    return min(waits, default=None)
+
+
+async def settle(table: Table, call: SettleCall) -> list[SettleResult]:
+    """Write how claims ended, each as one step of its own."""
+    if (before := (await receipt(table, call.request_id)).settled) is not None:
+        return [result_of(kept) for kept in before]
+    await table.read(settlement.job_id for settlement in call.settlements)
+    for settlement in call.settlements:
+        if settlement.then:
+            await read_for_enqueue(table, settlement.then)
+    results = [settling.settle(table, settlement, table.now) for settlement in call.settlements]
+    if call.request_id is not None:
+        write_receipt(table, call.request_id, Receipt(settled=list(map(kept_result, results))))
+    return results
+
+
+async def renew(table: Table, call: RenewCall) -> list[Renewed | None]:
+    """Let claims hold for a while from now."""
+    await table.read(job_id for job_id, _ in call.claims)
+    return claiming.renew(table, call.claims, call.lease, table.now)
+
+
+async def note(table: Table, notes: Sequence[Note]) -> list[bool]:
+    """Write progress and log lines of running jobs."""
+    await table.read(note.job_id for note in notes)
+    return [claiming.note(table, note, table.now) for note in notes]

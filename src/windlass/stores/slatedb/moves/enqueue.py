@@ -1,0 +1,75 @@
+"""Enqueue, and the schedules that do it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from windlass.core.job import Enqueued, PreparedJob
+from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule
+from windlass.kit.moves import enqueuing
+from windlass.stores.slatedb.moves.receipts import receipt, write_receipt
+from windlass.stores.slatedb.records import Receipt
+from windlass.stores.slatedb.table import Table
+
+
+class EnqueueCall(NamedTuple):
+    """One caller's jobs."""
+
+    jobs: Sequence[PreparedJob]
+    request_id: str | None = None
+
+
+class ScheduleWrite(NamedTuple):
+    """A schedule, and the revision that it must have now."""
+
+    schedule: Schedule
+    expected: int | None
+
+
+async def enqueue(table: Table, call: EnqueueCall) -> list[Enqueued]:
+    """Put jobs in line, all or none; raises `UniqueConflict` before anything is written."""
+    if (before := (await receipt(table, call.request_id)).enqueued) is not None:
+        return before
+    await read_for_enqueue(table, call.jobs)
+    done = enqueuing.enqueue(table, call.jobs, table.now)
+    write_receipt(table, call.request_id, Receipt(enqueued=done))
+    return done
+
+
+async def read_for_enqueue(table: Table, jobs: Sequence[PreparedJob]) -> None:
+    """Read what an enqueue looks at: the ids, the unique keys, and the jobs that hold them."""
+    await table.read(job.id for job in jobs)
+    names = [job.unique.name for job in jobs if job.unique is not None]
+    if names:
+        await table.read_holders(names)
+        holders = [table.holds.holder(name, table.now) for name in names]
+        await table.read(holder.job_id for holder in holders if holder is not None)
+
+
+async def write_schedule(table: Table, write: ScheduleWrite) -> int | None:
+    """Write a schedule if its revision is as expected."""
+    return table.schedules.write(write.schedule, write.expected)
+
+
+async def remove_schedule(table: Table, schedule_id: str) -> bool:
+    """Remove a schedule."""
+    return table.schedules.remove(schedule_id)
+
+
+class DueCall(NamedTuple):
+    """Which schedules a scheduler looks after, and how many it takes."""
+
+    declared: frozenset[str]
+    limit: int
+
+
+async def due_schedules(table: Table, call: DueCall) -> DueSchedules:
+    """Return schedules that are due."""
+    return table.schedules.due(call.declared, call.limit, table.now)
+
+
+async def fire(table: Table, firing: Firing) -> Fired:
+    """Enqueue the jobs of a schedule and move its next run on."""
+    last = [schedule.last_job_id for schedule in table.schedules.chosen([firing.schedule_id])]
+    await table.read(job_id for job_id in last if job_id is not None)
+    await read_for_enqueue(table, firing.jobs)
+    return table.schedules.fire(firing, table.now)

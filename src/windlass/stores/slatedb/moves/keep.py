@@ -1,0 +1,82 @@
+"""What a store keeps beside jobs: values, locks, servers and what people did."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import NamedTuple
+
+from windlass.core.duration import later
+from windlass.core.store import AuditEntry, KvAny, KvWrite, ServerRecord
+from windlass.core.topics import lock_topic
+from windlass.stores.slatedb import keys, records
+from windlass.stores.slatedb.records import LockRecord
+from windlass.stores.slatedb.table import Table
+
+
+class LockCall(NamedTuple):
+    """Who wants which lock, for how long."""
+
+    name: str
+    holder: str
+    ttl: timedelta
+
+
+class UnlockCall(NamedTuple):
+    """Who lets go of which lock."""
+
+    name: str
+    holder: str
+
+
+async def kv_write(table: Table, write: KvWrite) -> bool:
+    """Write one of the caller's own values if its condition holds."""
+    if write.expected is not KvAny.ANY and await table.value(keys.value(write.key)) != write.expected:
+        return False
+    table.put_values({write.key: write.value})
+    return True
+
+
+async def lock(table: Table, call: LockCall) -> bool:
+    """Take or renew a lock; False while another holder has it."""
+    if await _holder(table, call.name) not in {None, call.holder}:
+        return False
+    kept = LockRecord(call.holder, later(table.now, call.ttl))
+    table.put(keys.named(keys.LOCKS, call.name), records.encode(kept))
+    return True
+
+
+async def unlock(table: Table, call: UnlockCall) -> bool:
+    """Let go of a lock; False when the holder no longer had it."""
+    table.news.add(lock_topic(call.name))
+    if await _holder(table, call.name) != call.holder:
+        return False
+    table.put(keys.named(keys.LOCKS, call.name), None)
+    return True
+
+
+async def _holder(table: Table, name: str) -> str | None:
+    kept = await table.value(keys.named(keys.LOCKS, name))
+    found = None if kept is None else records.lock_record(kept)
+    return None if found is None or found.ends_at <= table.now else found.holder
+
+
+async def beat(table: Table, server: ServerRecord) -> None:
+    """Write that a server is live."""
+    table.servers[server.id] = replace(server, seen_at=table.now)
+
+
+async def ended_servers(table: Table, _: None) -> list[str]:
+    """Return the servers that a former owner has left behind, on proof that its process has ended."""
+    return [server_id for server_id in table.servers if server_id in table.ended_servers]
+
+
+async def leave(table: Table, server_id: str) -> None:
+    """Take a server out."""
+    table.servers.pop(server_id, None)
+
+
+async def write_audit(table: Table, entries: Sequence[AuditEntry]) -> None:
+    """Keep what people did."""
+    for entry in entries:
+        table.counters.entry += 1
+        table.put(keys.audit(table.counters.entry), records.encode(entry))

@@ -1,0 +1,87 @@
+"""Where the objects of a database lie: in a bucket, in a folder, or in this process."""
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from slatedb.uniffi import ObjectStore, ObjectStoreBuilder, ObjectStoreType
+
+from windlass.core.errors import SchemaMissing, StoreUnavailable
+from windlass.stores.slatedb.address import Address
+from windlass.stores.slatedb.faults import no_database
+
+LEAST_REQUEST: Final = 10.0
+"""Seconds that one request may take at least, however soon a call is given up: a large object has to get through."""
+_REACH: Final = 3.0
+_named: Final[dict[str, ObjectStore]] = {}
+_guard: Final = threading.Lock()
+
+
+def objects_of(address: Address) -> ObjectStore:
+    """Return the objects at `address`; those in memory live as long as this process.
+
+    The folder of a file database is made where that is allowed, and `SchemaMissing` is raised where it is not.
+    """
+    match address.kind:
+        case "memory":
+            with _guard:
+                return _named.get(address.bucket) or _named.setdefault(address.bucket, _in_memory())
+        case "file":
+            return _in_folder(address)
+        case _:
+            return _in_bucket(address)
+
+
+def _in_memory() -> ObjectStore:
+    return ObjectStoreBuilder(ObjectStoreType.IN_MEMORY).build()
+
+
+def _in_folder(address: Address) -> ObjectStore:
+    folder = Path(address.path)
+    try:
+        if address.create:
+            folder.mkdir(parents=True, exist_ok=True)
+        elif not folder.exists():
+            raise no_database(address)
+        # the engine tells of neither of them, and waits
+        if not (folder.is_dir() and os.access(folder, os.R_OK | os.X_OK | (0 if address.look else os.W_OK))):
+            message = f"{address.where} is no folder that this process may use: check its path and its owner"
+            raise StoreUnavailable(message)
+    except SchemaMissing:
+        raise
+    except OSError as error:
+        message = f"the folder of {address.where} could not be made: {error.strerror}: check its path and its owner"
+        raise StoreUnavailable(message) from error
+    builder = ObjectStoreBuilder(ObjectStoreType.LOCAL)
+    builder.with_config("local_path", str(folder))
+    return builder.build()
+
+
+def _in_bucket(address: Address) -> ObjectStore:
+    kinds = {"s3": ObjectStoreType.S3, "gs": ObjectStoreType.GCS, "az": ObjectStoreType.AZURE}
+    builder = ObjectStoreBuilder.from_env(kinds[address.kind])
+    for name, value in _config(address):
+        builder.with_config(name, value)
+    return builder.build()
+
+
+def _config(address: Address) -> Iterator[tuple[str, str]]:
+    yield "container_name" if address.kind == "az" else "bucket", address.bucket
+    endpoint = address.endpoint or _given_endpoint(address)
+    if endpoint is not None:
+        yield "endpoint", endpoint
+        yield "allow_http", "true" if endpoint.startswith("http://") else "false"
+    if address.region is not None:
+        yield "region", address.region
+    yield "timeout", f"{max(address.timeout, LEAST_REQUEST):g}s"
+    yield "connect_timeout", f"{_REACH:g}s"
+
+
+def _given_endpoint(address: Address) -> str | None:
+    """Return the endpoint that the environment names as programs of AWS read it, in their order."""
+    if address.kind != "s3":
+        return None
+    names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+    return next((found for name in names if (found := os.environ.get(name, "").strip())), None)

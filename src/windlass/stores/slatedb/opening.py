@@ -1,0 +1,50 @@
+"""What an owner reads when it opens a database, and what it writes into an empty one."""
+
+from datetime import datetime
+from typing import Final
+
+from windlass.core.errors import SchemaMissing, SchemaTooNew
+from windlass.stores.slatedb import keys, records
+from windlass.stores.slatedb.database import Database, View
+from windlass.stores.slatedb.minutes import Minutes
+from windlass.stores.slatedb.ranges import rows_of
+from windlass.stores.slatedb.table import Begin
+
+LAYOUT: Final = 1
+"""The version of the layout that this release reads and writes."""
+
+
+async def prepare(database: Database, shown: str, *, create: bool) -> None:
+    """Look whether the layout is one that we know, and write ours where there is none."""
+    if await check_layout(database, shown):
+        return
+    if not create:
+        raise SchemaMissing(f"{shown} has no Windlass store, and ?create=no forbids to make one")
+    await database.write({keys.LAYOUT: records.encode(LAYOUT)})
+    await database.flush()
+
+
+async def check_layout(view: View, shown: str) -> bool:
+    """Return whether there is a layout; refuse one that is newer than we know."""
+    found = await view.get(keys.LAYOUT)
+    if found is None:
+        return False
+    version = records.layout(found)
+    if version > LAYOUT:
+        raise SchemaTooNew(shown, version, LAYOUT)
+    return True
+
+
+async def read_begin(view: View, now: datetime) -> Begin:
+    """Read what an owner has in memory: whatever is few, however many jobs there are."""
+    counters = await view.get(keys.COUNTERS)
+    queues = await rows_of(view, keys.QUEUES)
+    schedules = await rows_of(view, keys.SCHEDULES)
+    servers = await rows_of(view, keys.SERVERS)
+    return Begin(
+        counters=records.Counters() if counters is None else records.counters(counters),
+        queues={keys.names_of(key[1:])[0]: records.queue_record(value) for key, value in queues},
+        schedules={key[1:].decode(): records.schedule(value) for key, value in schedules},
+        servers={key[1:].decode(): records.server(value) for key, value in servers},
+        minutes=await Minutes.read(view, now),
+    )

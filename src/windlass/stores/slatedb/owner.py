@@ -1,0 +1,114 @@
+"""Who owns a database: a record that its owner writes anew while it lives, and what it proves to others."""
+
+import os
+import socket
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from windlass.core.errors import StoreCorrupt, StoreOwned
+from windlass.stores.slatedb.address import Address
+from windlass.stores.slatedb.database import look_up
+from windlass.stores.slatedb.keys import OWNER
+
+OWNER_ALIVE: Final = timedelta(seconds=10)
+"""How long an owner that was seen counts as alive, unless its process is proven to have ended."""
+_PROC: Final = Path("/proc")
+_ENDED: Final = frozenset({"Z", "X"})
+_STATE, _START = 0, 19
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """A process that owns a database since some time, as it was seen last.
+
+    `machine` is the same for processes that see the same process ids, and empty where that cannot be known. `started`
+    tells two processes with one id apart.
+    """
+
+    name: str
+    host: str
+    pid: int
+    machine: str
+    started: str | None
+    since: datetime
+    seen_at: datetime
+
+
+_decoder: Final = msgspec.json.Decoder(Owner)
+
+
+def here(now: datetime) -> Owner:
+    """Return this process, as an owner from `now` on."""
+    host, pid = socket.gethostname(), os.getpid()
+    return Owner(f"{host}:{pid}", host, pid, _machine(), started_of(pid), now, now)
+
+
+def encode(owner: Owner) -> bytes:
+    """Return the record of an owner."""
+    return msgspec.json.encode(owner)
+
+
+def decode(record: bytes) -> Owner:
+    """Return the owner of a record; a field that a later release has added is not looked at."""
+    return _decoder.decode(record)
+
+
+async def check_free(address: Address, now: datetime) -> bool:
+    """Raise `StoreOwned` while another process owns the database at `address`, unless it is to be taken over.
+
+    Returns whether the process that owned it last is proven to have ended, or to have let go of it. Nothing is
+    written. What keeps this process from the bucket is raised here, before anybody waits for it.
+    """
+    record = await look_up(address, OWNER)
+    if record is None:
+        return True
+    try:
+        owner = decode(record)
+    except msgspec.MsgspecError as error:
+        if address.take_over:
+            return False
+        message = f"who owns {address.where} cannot be read: add ?take_over=1 if nobody does"
+        raise StoreCorrupt(message) from error
+    if not address.take_over and is_alive(owner, now):
+        raise StoreOwned(owner.name, owner.since)
+    return has_ended(owner)
+
+
+def is_alive(owner: Owner, now: datetime) -> bool:
+    """Whether another process counts as alive: it was seen lately, and is not proven to have ended."""
+    return now - owner.seen_at < OWNER_ALIVE and not has_ended(owner) and not _is_this(owner)
+
+
+def has_ended(owner: Owner) -> bool:
+    """Whether the process of an owner is proven to have ended."""
+    if not owner.machine or owner.machine != _machine() or owner.started is None:
+        return False
+    return started_of(owner.pid) != owner.started
+
+
+def _is_this(owner: Owner) -> bool:
+    return owner.machine == _machine() and owner.host == socket.gethostname() and owner.pid == os.getpid()
+
+
+@cache
+def _machine() -> str:
+    """Name this run of the machine and the part of it whose process ids this process sees."""
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {(_PROC / 'self/ns/pid').readlink()}"
+    except OSError:
+        return ""
+
+
+def started_of(pid: int) -> str | None:
+    """Return when a process started, in ticks of the machine; None where there is none, or one that has ended."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return None
+    # its name stands in brackets, and may hold anything
+    fields = text.rpartition(")")[2].split()
+    return None if fields[_STATE] in _ENDED else fields[_START]

@@ -1,0 +1,155 @@
+"""The database while this process owns it: opened, beaten for, and opened anew where it broke."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from windlass.core.clock import Clock, Rng
+from windlass.core.errors import Fenced, StoreOwned, StoreUnavailable, WindlassError
+from windlass.core.store import SERVED
+from windlass.core.topics import Hub
+from windlass.stores.slatedb import keys, owner
+from windlass.stores.slatedb.address import Address
+from windlass.stores.slatedb.calls import Call
+from windlass.stores.slatedb.database import Database, open_database
+from windlass.stores.slatedb.dispatcher import Dispatcher
+from windlass.stores.slatedb.faults import fenced
+from windlass.stores.slatedb.opening import prepare, read_begin
+from windlass.stores.slatedb.table import Table
+
+BEAT_ALONG: Final = timedelta(seconds=1)
+"""A beat goes with a write that is made anyway, so often."""
+BEAT_ALONE: Final = timedelta(seconds=3)
+OPEN_AGAIN_AFTER: Final = 1.0
+
+
+class Owning:
+    """Gives whoever has calls the dispatcher that serves them; belongs to one event loop.
+
+    `given_up` is told of calls whose caller has gone. `lost` is the error of all calls once another process owns the
+    database.
+    """
+
+    def __init__(
+        self, address: Address, clock: Clock, rng: Rng, hub: Hub, *, given_up: Callable[[Call, Any], None]
+    ) -> None:
+        self.lost: Fenced | None = None
+        self._address = address
+        self._clock = clock
+        self._rng = rng
+        self._hub = hub
+        self._given_up = given_up
+        self._owner = owner.here(clock.now())
+        self._beaten_at = self._owner.seen_at
+        self._tried_at = 0.0
+        self._database: Database | None = None
+        self._dispatcher: Dispatcher | None = None
+
+    async def open(self) -> Dispatcher:
+        """Own the database from now on; raises `StoreOwned` while another process does."""
+        self._tried_at = time.monotonic()
+        now = self._clock.now()
+        ended = await owner.check_free(self._address, now)
+        self._database = database = await open_database(self._address)
+        await prepare(database, self._address.where, create=self._address.create)
+        begin = await read_begin(database, now)
+        await database.write({keys.OWNER: self._record(now)})
+        await database.flush()
+        table = Table(database, begin, self._rng)
+        if ended:
+            # those that work through somebody who serves have processes of their own
+            table.ended_servers = {key for key, server in table.servers.items() if server.details.get(SERVED) != "yes"}
+        spacing = self._address.flush.total_seconds()
+        self._dispatcher = dispatcher = Dispatcher(
+            database, table, self._hub, clock=self._clock, spacing=spacing, given_up=self._given_up, beat=self._beat
+        )
+        return dispatcher
+
+    async def ready(self) -> Dispatcher:
+        """Return what serves; the database is opened anew where it broke, unless another process has it by now."""
+        dispatcher = self._dispatcher
+        if dispatcher is not None and dispatcher.broken is None:
+            return dispatcher
+        self.look_for_others()
+        if self.lost is not None:
+            raise self.lost
+        if time.monotonic() < self._tried_at + OPEN_AGAIN_AFTER:
+            why = None if dispatcher is None else dispatcher.broken
+            raise why or StoreUnavailable(f"{self._address.where} is opened anew in a moment", retryable=True)
+        await self.let_go()
+        self._address = replace(self._address, take_over=False)
+        try:
+            return await self.open()
+        except StoreOwned as owned:
+            self.lost = fenced(self._address)
+            raise self.lost from owned
+
+    def look_for_others(self) -> bool:
+        """Return whether another process has taken the database over, which is told to whoever waits."""
+        dispatcher, database = self._dispatcher, self._database
+        if self.lost is None and dispatcher is not None and database is not None:
+            if isinstance(dispatcher.broken, Fenced):
+                self.lost = dispatcher.broken
+            elif database.fenced:
+                self.lost = fenced(self._address)
+                dispatcher.break_off(self.lost)
+        return self.lost is not None
+
+    @property
+    def patience(self) -> float:
+        """Return how many seconds a caller waits at most."""
+        return self._address.timeout
+
+    def expire(self) -> WindlassError:
+        """Tell those who have waited for too long; return what those are told who were not even served."""
+        timeout = self._address.timeout
+        late = StoreUnavailable(f"{self._address.where} did not answer within {timeout:g} s", retryable=True)
+        if self._dispatcher is not None:
+            self._dispatcher.expire(time.monotonic() - timeout, late)
+        return late
+
+    @property
+    def beat_is_due(self) -> bool:
+        """Whether it is time for a beat of its own."""
+        return self.lost is None and not self._beaten_at <= self._clock.now() < self._beaten_at + BEAT_ALONE
+
+    async def answered(self) -> None:
+        """Return when nothing is under way."""
+        if self._dispatcher is not None:
+            await self._dispatcher.answered()
+
+    async def close(self) -> None:
+        """Answer what is under way, and let the next owner come at once."""
+        dispatcher, database = self._dispatcher, self._database
+        if dispatcher is not None and database is not None:
+            await dispatcher.close()
+            if dispatcher.broken is None:
+                with contextlib.suppress(WindlassError):
+                    await database.write({keys.OWNER: None})
+                    await database.flush()
+        await self.let_go()
+
+    async def let_go(self) -> None:
+        """Close the database, whatever became of it."""
+        dispatcher, database = self._dispatcher, self._database
+        self._dispatcher = self._database = None
+        if dispatcher is not None:
+            await dispatcher.close()
+        if database is not None:
+            await database.close()
+
+    def _beat(self, table: Table) -> None:
+        """Let the owner's record go with a write that is made anyway, or alone when it is time."""
+        now = self._clock.now()
+        along = table.has_changes and not self._beaten_at <= now < self._beaten_at + BEAT_ALONG
+        if along or self.beat_is_due:
+            table.put(keys.OWNER, self._record(now))
+
+    def _record(self, now: datetime) -> bytes:
+        self._beaten_at = now
+        return owner.encode(msgspec.structs.replace(self._owner, seen_at=now))

@@ -1,0 +1,201 @@
+"""Records as the bytes that the database keeps: MessagePack, a field after the other.
+
+The first byte of a job's record says which of its parts lie apart, under keys of their own: a part of more than a
+kilobyte is not written again each time that its job moves on.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from windlass.core.errors import UniqueConflict
+from windlass.core.ids import JobId
+from windlass.core.job import Enqueued, LogLine, Token
+from windlass.core.schedule import Schedule
+from windlass.core.states import State
+from windlass.core.store import AuditEntry, ServerRecord, Settled, SettleResult
+from windlass.kit.moves.holds import Holder
+from windlass.kit.moves.record import Ended, Record
+
+APART: Final = 1024
+"""A part that takes more bytes than this lies apart."""
+
+_encoder: Final = msgspec.msgpack.Encoder()
+encode: Final[Callable[[Any], bytes]] = _encoder.encode
+
+
+class Part(NamedTuple):
+    """A part of a job's record that may be large, and the letter that its key ends with."""
+
+    field: str
+    letter: bytes
+    empty: object
+    decode: Callable[[bytes], object]
+
+
+PARTS: Final = (
+    Part("payload", b"p", b"", msgspec.msgpack.Decoder(bytes).decode),
+    Part("result", b"r", None, msgspec.msgpack.Decoder(bytes).decode),
+    Part("history", b"h", (), msgspec.msgpack.Decoder(tuple[Ended, ...]).decode),
+    Part("log", b"l", (), msgspec.msgpack.Decoder(tuple[LogLine, ...]).decode),
+)
+
+Apart: TypeAlias = Mapping[bytes, object]
+"""The parts that lie apart, each as it was written, by their letters."""
+NOTHING_APART: Final[Apart] = {}
+
+
+class Split(NamedTuple):
+    """A job's record as it is kept: its bytes, the parts that lie apart, and those of them that are to be written."""
+
+    main: bytes
+    apart: Apart
+    written: Mapping[bytes, bytes]
+
+
+_record_decoder: Final = msgspec.msgpack.Decoder(Record)
+
+
+def split(record: Record, before: Apart = NOTHING_APART) -> Split:
+    """Return a record as it is kept; `before` are the parts that were written before."""
+    if len(record.payload) <= APART and not record.result and not record.history and not record.log:
+        return Split(b"\0" + encode(record), NOTHING_APART, {})
+    apart: dict[bytes, object] = {}
+    written: dict[bytes, bytes] = {}
+    empty: dict[str, object] = {}
+    flags = 0
+    for at, part in enumerate(PARTS):
+        value = getattr(record, part.field)
+        if before.get(part.letter) is not value or not value:
+            encoded = _large(value)
+            if encoded is None:
+                continue
+            written[part.letter] = encoded
+        apart[part.letter] = value
+        empty[part.field] = part.empty
+        flags |= 1 << at
+    kept = msgspec.structs.replace(record, **empty) if flags else record
+    return Split(bytes([flags]) + encode(kept), apart, written)
+
+
+def _large(value: object) -> bytes | None:
+    """Return the bytes of a part that is to lie apart."""
+    if not value or (isinstance(value, bytes) and len(value) <= APART):
+        return None
+    encoded = encode(value)
+    return encoded if len(encoded) > APART else None
+
+
+def parts_apart(main: bytes) -> Iterator[Part]:
+    """Give the parts that lie apart from this record."""
+    flags = main[0]
+    return (part for at, part in enumerate(PARTS) if flags & 1 << at)
+
+
+def join(main: bytes, parts: Mapping[bytes, bytes]) -> Record:
+    """Return the record that was split, with the parts, by their letters, that were read."""
+    record = _record_decoder.decode(memoryview(main)[1:])
+    for part in parts_apart(main):
+        if part.letter in parts:
+            setattr(record, part.field, part.decode(parts[part.letter]))
+    return record
+
+
+def apart_of(record: Record, main: bytes) -> Apart:
+    """Return the parts of a whole record that lie apart."""
+    return {part.letter: getattr(record, part.field) for part in parts_apart(main)}
+
+
+class Counters(msgspec.Struct, array_like=True):
+    """The last numbers that were given: to a job, to a change of a schedule, to an entry of the audit."""
+
+    seq: int = 0
+    revision: int = 0
+    entry: int = 0
+
+
+class QueueRecord(msgspec.Struct, array_like=True):
+    """A queue: its jobs by state, its pending jobs by kind (None for raw ones), and what ever happened on it.
+
+    `begins` says of its indexes where they begin, at this moment and until the record is written again: whoever opens
+    the database need not look for it among the graves.
+    """
+
+    paused: bool = False
+    scheduled: int = 0
+    running: int = 0
+    succeeded: int = 0
+    dead: int = 0
+    cancelled: int = 0
+    lines: list[tuple[str | None, int]] = msgspec.field(default_factory=list[tuple[str | None, int]])
+    totals: list[int] = msgspec.field(default_factory=lambda: [0] * 6)
+    begins: list[tuple[bytes, bytes]] = msgspec.field(default_factory=list[tuple[bytes, bytes]])
+
+    @property
+    def pending(self) -> int:
+        """Count the jobs that wait in lines."""
+        return sum(count for _, count in self.lines)
+
+    def standing(self, state: State) -> int:
+        """Count the jobs that are in `state`."""
+        count: int = getattr(self, state)
+        return count
+
+
+class HolderRecord(msgspec.Struct, array_like=True):
+    """Who holds a unique key."""
+
+    job_id: JobId
+    digest: bytes
+    ends_at: datetime | None
+
+    def holder(self) -> Holder:
+        """Return it as moves take it."""
+        return Holder(self.job_id, self.digest, self.ends_at)
+
+
+class LockRecord(msgspec.Struct, array_like=True):
+    """Who has a lock, and until when."""
+
+    holder: str
+    ends_at: datetime
+
+
+KeptResult: TypeAlias = Settled | tuple[str, str | None, Literal["held", "payload", "claimed"]]
+"""How a settlement was answered; a conflict is kept by its parts."""
+
+
+class Receipt(msgspec.Struct, array_like=True):
+    """What a request was answered: an enqueue, a claim or a settlement."""
+
+    enqueued: list[Enqueued] | None = None
+    claimed: list[tuple[JobId, Token]] | None = None
+    settled: list[KeptResult] | None = None
+
+
+def kept_result(result: SettleResult) -> KeptResult:
+    """Return the answer to a settlement as receipts keep it."""
+    if isinstance(result, Settled):
+        return result
+    if isinstance(result, UniqueConflict):
+        return result.key, result.job_id, result.why
+    raise TypeError(f"no settlement is answered with {type(result).__name__}")
+
+
+def result_of(kept: KeptResult) -> SettleResult:
+    """Return the answer that `kept_result` was given."""
+    return UniqueConflict(*kept) if isinstance(kept, tuple) else kept
+
+
+layout: Final = msgspec.msgpack.Decoder(int).decode
+counters: Final = msgspec.msgpack.Decoder(Counters).decode
+queue_record: Final = msgspec.msgpack.Decoder(QueueRecord).decode
+holder_record: Final = msgspec.msgpack.Decoder(HolderRecord).decode
+lock_record: Final = msgspec.msgpack.Decoder(LockRecord).decode
+receipt: Final = msgspec.msgpack.Decoder(Receipt).decode
+counts: Final = msgspec.msgpack.Decoder(list[int]).decode
+schedule: Final = msgspec.msgpack.Decoder(Schedule).decode
+server: Final = msgspec.msgpack.Decoder(ServerRecord).decode
+audit_entry: Final = msgspec.msgpack.Decoder(AuditEntry).decode

@@ -1,0 +1,217 @@
+"""The room of a database in this process: one thread with an event loop of its own, for all stores of the process.
+
+Calls come from any event loop. The thread opens the database when the first store comes, and closes it with the last.
+"""
+
+import asyncio
+import contextlib
+import os
+import threading
+import time
+from collections import deque
+from concurrent.futures import Future
+from operator import attrgetter
+from typing import Any, Final, TypeVar
+
+from windlass.core.clock import Clock, Rng
+from windlass.core.errors import ClientClosed, WindlassError
+from windlass.core.job import Claim
+from windlass.core.store import Settlement
+from windlass.core.topics import Hub
+from windlass.core.verdict import ToReleased
+from windlass.stores.slatedb.address import Address, Place
+from windlass.stores.slatedb.calls import Call, Look, Move, answer
+from windlass.stores.slatedb.faults import forked, unexpected
+from windlass.stores.slatedb.moves import claim
+from windlass.stores.slatedb.owning import Owning
+from windlass.stores.slatedb.table import Table
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+MOST_CALLS: Final = 2_000
+LOOK_EVERY: Final = 0.25
+_BY_RANK: Final = attrgetter("rank")
+
+
+async def _nothing(_: Table, __: None) -> None:
+    """Change nothing: the beat of the owner goes with it when it is due."""
+
+
+SETTLE: Final = Move(
+    0,
+    claim.settle,
+    ids=lambda call: (settlement.job_id for settlement in call.settlements),
+    doubt=lambda call: call.settlements[0].job_id if call.settlements else None,
+)
+CLAIM: Final = Move(22, claim.claim)
+OWNER_BEAT: Final[Move[None, None]] = Move(99, _nothing)
+
+
+class Room:
+    """The thread, what waits for it, and whoever listens."""
+
+    def __init__(self, address: Address, clock: Clock, rng: Rng) -> None:
+        self.pid = os.getpid()
+        self.hub = Hub()
+        self.guests = 0
+        self.stopping = False
+        self.opened: Future[None] = Future()
+        self.closed: Future[None] = Future()
+        self._address = address
+        self._waiting: deque[Call] = deque()
+        self._called = asyncio.Event()
+        self._awake = False
+        self._owning = Owning(address, clock, rng, self.hub, given_up=self._give_back)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        threading.Thread(target=self._run, name="windlass slatedb", daemon=True).start()
+
+    def submit(self, move: Move[A, R], argument: A) -> "asyncio.Future[R]":
+        """Let a call be served with those that have gathered."""
+        return self._submit(move, argument)
+
+    def look(self, look: Look[R]) -> "asyncio.Future[R]":
+        """Look at the database as it is after what was called before."""
+        return self._submit(None, look)
+
+    def stop(self) -> None:
+        """Finish what was accepted, then let go of the database; `closed` tells when."""
+        self.stopping = True
+        self._wake()
+
+    def _submit(self, move: Move[Any, Any] | None, argument: Any) -> "asyncio.Future[Any]":  # noqa: ANN401 - of any move
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if self.pid != os.getpid():
+            future.set_exception(forked(self._address))
+        elif self._owning.lost is not None or self.stopping:
+            future.set_exception(self._owning.lost or ClientClosed())
+        else:
+            self._put(Call(move, argument, future))
+        return future
+
+    def _put(self, call: Call) -> None:
+        self._waiting.append(call)
+        if not self._awake:
+            self._awake = True
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._loop is not None:
+            # it is closed once the last store was
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._called.set)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._work())
+        finally:
+            self.stopping = True
+            # who called while it was closed
+            self._refuse(ClientClosed())
+            self.closed.set_result(None)
+
+    async def _work(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        try:
+            await self._owning.open()
+        except Exception as error:  # noqa: BLE001 - whoever opens is told
+            await self._owning.let_go()
+            self.opened.set_exception(error)
+            return
+        self.opened.set_result(None)
+        keeper = asyncio.create_task(self._keep(), name="windlass slatedb keeper")
+        while not self.stopping or self._waiting:
+            await self._called.wait()
+            self._called.clear()
+            self._awake = False
+            while self._waiting:
+                await self._serve()
+            if self.stopping:
+                # those who have gone meanwhile give their jobs back
+                await self._owning.answered()
+        keeper.cancel()
+        await asyncio.wait([keeper])
+        await self._owning.close()
+
+    async def _serve(self) -> None:
+        """Serve what has gathered once there is room for it; until then it can be told that it comes too late."""
+        try:
+            dispatcher = await self._owning.ready()
+            await dispatcher.room()
+        except Exception as error:  # noqa: BLE001 - whoever waits is told
+            self._refuse(error if isinstance(error, WindlassError) else unexpected(error))
+            return
+        calls: list[Call] = []
+        while self._waiting and len(calls) < MOST_CALLS:
+            call = self._waiting.popleft()
+            if not call.cancelled:
+                calls.append(call)
+        if calls:
+            calls.sort(key=_BY_RANK)
+            await dispatcher.serve(calls)
+
+    async def _keep(self) -> None:
+        """Beat, look whether the database is still ours, and tell those who have waited for too long."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            if self._owning.look_for_others() and self._owning.lost is not None:
+                self._refuse(self._owning.lost)
+                self.hub.ring_all()
+            late = self._owning.expire()
+            before = time.monotonic() - self._owning.patience
+            while self._waiting and self._waiting[0].since < before:
+                answer([(self._waiting.popleft(), late)])
+            if self._owning.beat_is_due:
+                self._put(Call(OWNER_BEAT, None, None))
+
+    def _refuse(self, error: WindlassError) -> None:
+        """Tell all who wait; nothing of their calls was begun."""
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        answer([(call, error) for call in waiting])
+
+    def _give_back(self, call: Call, result: Any) -> None:  # noqa: ANN401 - what the call was answered
+        """Put jobs back that were claimed for a caller who has gone."""
+        if call.move is CLAIM and not isinstance(result, BaseException):
+            claims: list[Claim] = result
+            settlements = [Settlement(given.job.id, given.token, ToReleased()) for given in claims]
+            if settlements:
+                self._put(Call(SETTLE, claim.SettleCall(settlements), None))
+
+
+_rooms: dict[Place, Room] = {}
+_guard: Final = threading.Lock()
+
+
+async def enter(address: Address, clock: Clock, rng: Rng) -> Room:
+    """Return the room of a database in this process, which is opened when nobody is there yet."""
+    while True:
+        with _guard:
+            room = _rooms.get(address.place)
+            # whoever closed the last one may have been cancelled before it was out of the way
+            if room is None or room.pid != os.getpid() or room.closed.done():
+                room = _rooms[address.place] = Room(address, clock, rng)
+            if not room.stopping:
+                room.guests += 1
+                break
+        await asyncio.shield(asyncio.wrap_future(room.closed))
+    try:
+        await asyncio.shield(asyncio.wrap_future(room.opened))
+    except BaseException:
+        await leave(room, address.place)
+        raise
+    return room
+
+
+async def leave(room: Room, place: Place) -> None:
+    """Let go of a room; the last one out closes it."""
+    with _guard:
+        room.guests -= 1
+        last = room.guests == 0
+        if last:
+            room.stop()
+    if last and room.pid == os.getpid():
+        await asyncio.shield(asyncio.wrap_future(room.closed))
+        with _guard:
+            if _rooms.get(place) is room:
+                del _rooms[place]

@@ -1,0 +1,191 @@
+"""A database that breaks under its owner: callers are told, and it is opened anew by itself."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from datetime import timedelta
+from typing import Any, Final, NoReturn, TypeVar
+
+import pytest
+
+from tests.stores.slatedb.lived import job, numbered
+from tests.stores.slatedb.opened import (
+    PATIENCE,
+    Held,
+    database_of,
+    engine_of,
+    in_room,
+    new_address,
+    opened,
+    recorded,
+    until_full,
+)
+from windlass.core.errors import OutcomeUnknown, StoreUnavailable, WindlassError
+from windlass.core.failpoint import arm, disarm
+from windlass.core.store import ClaimRequest, Settled
+from windlass.core.topics import OWNER
+from windlass.stores.slatedb import SlateStore, opening, owning, queues
+from windlass.testing.conformance.given import settlement
+
+T = TypeVar("T")
+
+MINUTE: Final = timedelta(minutes=1)
+REQUEST: Final = ClaimRequest(["email"], 1, MINUTE)
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[SlateStore]:
+    async with opened() as store:
+        yield store
+
+
+@pytest.fixture
+def _quick_to_open_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owning, "OPEN_AGAIN_AFTER", 0.05)
+
+
+pytestmark = pytest.mark.usefixtures("_quick_to_open_again")
+
+
+@pytest.fixture(autouse=True)
+def _disarmed() -> Iterator[None]:
+    yield
+    disarm()
+
+
+async def repeated(call: Callable[[], Awaitable[T]]) -> tuple[T, list[WindlassError]]:
+    """Call until it is answered, as callers do that are told to try again; return what they were told as well."""
+    errors: list[WindlassError] = []
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                return await call(), errors
+            except (OutcomeUnknown, StoreUnavailable) as error:
+                errors.append(error)
+                await asyncio.sleep(0.01)
+
+
+async def counts_are_right(store: SlateStore) -> bool:
+    findings = {finding.name: finding.level for finding in await store.check()}
+    return findings["counts"] == "ok"
+
+
+async def test_a_database_that_was_closed_is_opened_anew_and_has_all_that_was_acknowledged(store: SlateStore) -> None:
+    await store.enqueue([job(n) for n in range(1, 5)])
+    [claim] = await store.claim(REQUEST)
+    before = database_of(store)
+
+    await in_room(store, engine_of(store).shutdown)
+    [done], errors = await repeated(lambda: store.enqueue([job(5)]))
+
+    assert errors
+    assert done.id == numbered(5)
+    assert database_of(store) is not before
+    assert await store.settle([settlement(claim)]) == [Settled.DONE]
+    [stats] = await store.stats("email")
+    assert (stats.pending, stats.succeeded, stats.totals.enqueued) == (4, 1, 5)
+    assert await counts_are_right(store)
+
+
+async def test_calls_under_way_are_told_when_the_database_breaks(store: SlateStore) -> None:
+    held = Held(store)
+    calls: list[asyncio.Future[Any]] = [asyncio.ensure_future(store.enqueue([job(1)]))]
+    await held.begun()
+    calls.append(asyncio.ensure_future(store.stats()))
+    await until_full(store)
+    calls.append(asyncio.ensure_future(store.enqueue([job(2)])))
+
+    with recorded(store, OWNER) as rung:
+        await in_room(store, engine_of(store).shutdown)
+        await held.let_go()
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.wait(calls)
+
+        assert isinstance(calls[0].exception(), OutcomeUnknown)
+        assert all(isinstance(call.exception(), (OutcomeUnknown, StoreUnavailable)) for call in calls)
+        # whoever sleeps looks again
+        assert rung
+    [done, other], _ = await repeated(lambda: store.enqueue([job(1), job(2)]))
+    assert (done.id, other.id) == (numbered(1), numbered(2))
+    assert (await store.stats("email"))[0].pending == 2
+    assert await counts_are_right(store)
+
+
+async def test_a_mistake_of_ours_in_a_move_leaves_nothing_of_it_behind(
+    store: SlateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.enqueue([job(1)])
+    join = queues.Queue.join
+
+    def fail(queue: queues.Queue, record: Any) -> None:  # noqa: ANN401 - a record
+        if record.id == numbered(4):
+            message = "a mistake"
+            raise KeyError(message)
+        join(queue, record)
+
+    monkeypatch.setattr(queues.Queue, "join", fail)
+    with pytest.raises(OutcomeUnknown) as unknown:
+        await store.enqueue([job(3), job(4), job(5)])
+    assert unknown.value.job_id == numbered(3)
+    assert isinstance(unknown.value.__cause__, StoreUnavailable)
+    assert "a mistake" in str(unknown.value.__cause__)
+    monkeypatch.setattr(queues.Queue, "join", join)
+
+    found, _ = await repeated(lambda: store.get([numbered(n) for n in (1, 3, 4, 5)]))
+
+    assert [each is not None for each in found] == [True, False, False, False]
+    await store.enqueue([job(3), job(4), job(5)])
+    assert (await store.stats("email"))[0].pending == 4
+    assert await counts_are_right(store)
+
+
+async def test_a_flush_that_fails_for_an_unknown_reason_is_not_taken_for_done(store: SlateStore) -> None:
+    before = database_of(store)
+    failures = iter([OSError("nobody knows")])
+
+    def fail_once() -> None:
+        for failure in failures:
+            raise failure
+
+    arm("slatedb.before_flush", fail_once)
+    with pytest.raises(OutcomeUnknown):
+        await store.enqueue([job(1)])
+
+    [done], _ = await repeated(lambda: store.enqueue([job(1)]))
+
+    assert done.id == numbered(1)
+    assert database_of(store) is not before
+    assert (await store.stats("email"))[0].totals.enqueued == 1
+
+
+async def test_what_keeps_a_database_from_being_opened_anew_is_told_until_it_has_passed(
+    store: SlateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.enqueue([job(1)])
+
+    async def fail(*_: object) -> NoReturn:
+        message = "a mistake while it is opened"
+        raise ValueError(message)
+
+    monkeypatch.setattr(owning, "read_begin", fail)
+    await in_room(store, engine_of(store).shutdown)
+    told = ""
+    async with asyncio.timeout(PATIENCE):
+        while "while it is opened" not in told:
+            with pytest.raises(StoreUnavailable) as unavailable:
+                await store.stats()
+            told = str(unavailable.value)
+
+    monkeypatch.setattr(owning, "read_begin", opening.read_begin)
+    [stats], _ = await repeated(lambda: store.stats("email"))
+
+    assert stats.pending == 1
+
+
+async def test_a_store_whose_database_is_broken_can_be_closed_and_opened() -> None:
+    address = new_address()
+    async with opened(address) as store:
+        await store.enqueue([job(1)])
+        await in_room(store, engine_of(store).shutdown)
+
+    async with opened(address) as store:
+        assert [claim.job.id for claim in await store.claim(REQUEST)] == [numbered(1)]
