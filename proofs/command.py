@@ -134,7 +134,9 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
     ),
     "slatedb-kills-s3": lambda folder, scale: slatedb_kills.prove(
         folder,
-        slatedb_kills.Plan(jobs=10_000 // scale, kills=max(50 // scale, 2), store="s3", store_kills=max(5 // scale, 1)),
+        slatedb_kills.Plan(
+            jobs=10_000 // scale, kills=max(50 // scale, 2), store="s3", store_kills=max(5 // scale, 1), opens_within=20
+        ),
     ),
     "slatedb-takeover": lambda folder, scale: slatedb_takeover.prove(
         folder, slatedb_takeover.Plan(jobs=5_000 // scale, takeovers=max(50 // scale, 2))

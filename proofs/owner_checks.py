@@ -21,6 +21,13 @@ def check_all(report: Report, place: Place, entries: list[Entry], *, kills: int)
     check_ends(report, place, _expected(rows, entries), ended(entries))
     check_tokens(report, reader, entries)
     check_store(report, place, entries, kills=kills)
+    report.never("tracebacks in the log", [line for line in log_of(place) if line.startswith("Traceback")])
+
+
+def log_of(place: Place) -> list[str]:
+    """Return what the owners have logged: errors alone."""
+    log = place.ledger.with_name("log")
+    return log.read_text().splitlines() if log.exists() else []
 
 
 def _check_enqueues(report: Report, rows: Mapping[str, Row], entries: list[Entry]) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from windlass.stores.slatedb.database import View
+from windlass.stores.slatedb.view import View
 
 
 class Counted:

@@ -123,12 +123,17 @@ async def pending(store: Store) -> int:
 
 
 @contextmanager
-def impatient(store: Store) -> Generator[None]:
-    """Let calls be given up soon: not those before and after, which may take their time on a busy machine."""
+def impatient(store: Store, *, callers: bool = True) -> Generator[None]:
+    """Let calls of the engine be given up soon, and callers with them.
+
+    Those before and after may take their time on a busy machine.
+    """
     address: Address = _owning(store)["_address"]
 
     def give(timeout: float) -> None:
-        _owning(store)["_address"] = vars(database_of(store))["_address"] = replace(address, timeout=timeout)
+        given = vars(database_of(store))["_address"] = replace(address, timeout=timeout)
+        if callers:
+            _owning(store)["_address"] = given
 
     give(0.3)
     yield

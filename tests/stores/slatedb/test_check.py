@@ -15,7 +15,8 @@ from windlass.core.store import Finding
 from windlass.stores.slatedb import SlateStore, keys, owner, records, recount
 from windlass.stores.slatedb.address import Address, Kind
 from windlass.stores.slatedb.check import check
-from windlass.stores.slatedb.database import Database, open_database
+from windlass.stores.slatedb.database import Database
+from windlass.stores.slatedb.doors import open_database
 from windlass.stores.slatedb.queue_looks import read_queue
 from windlass.testing import FakeClock, SeededRng
 

@@ -11,7 +11,8 @@ from tests.slatedb.s3 import new_bucket_url, running
 from windlass.core.errors import Fenced, SchemaMissing, StoreCorrupt, StoreUnavailable
 from windlass.store_url import parse
 from windlass.stores.slatedb.address import Address, read_address
-from windlass.stores.slatedb.database import Database, look_up, open_database, open_reader
+from windlass.stores.slatedb.database import Database
+from windlass.stores.slatedb.doors import look_up, open_database, open_reader
 
 PATIENCE = 30.0
 EVERY = (b"\0", b"\xff")

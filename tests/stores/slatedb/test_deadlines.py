@@ -162,7 +162,7 @@ async def test_a_write_that_may_be_lost_takes_all_calls_along_that_it_was_for(st
     # served together: a prune reads much, and what others have changed is written before that
     together = [asyncio.ensure_future(store.enqueue([job(3)])), asyncio.ensure_future(store.prune(KEEP_ALL, limit=1))]
     engine.write = lose
-    with impatient(store):
+    with impatient(store, callers=False):
         await held.let_go()
         await asyncio.wait(before)
 

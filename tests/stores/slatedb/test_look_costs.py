@@ -18,7 +18,8 @@ from windlass.core.verdict import ToDead, ToSucceeded, Verdict
 from windlass.kit.moves import looking
 from windlass.stores.slatedb import SlateStore, job_pages, keys, loading, looks, queue_looks
 from windlass.stores.slatedb.address import Address
-from windlass.stores.slatedb.database import Database, open_database
+from windlass.stores.slatedb.database import Database
+from windlass.stores.slatedb.doors import open_database
 from windlass.stores.slatedb.loading import load_records
 from windlass.testing import FakeClock, SeededRng
 

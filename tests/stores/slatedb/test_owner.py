@@ -13,7 +13,7 @@ import pytest
 from windlass.core.errors import StoreCorrupt, StoreOwned
 from windlass.stores.slatedb import keys, owner
 from windlass.stores.slatedb.address import Address
-from windlass.stores.slatedb.database import open_database
+from windlass.stores.slatedb.doors import open_database
 from windlass.stores.slatedb.owner import OWNER_ALIVE, Owner, check_free
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678_900, tzinfo=UTC)

@@ -15,7 +15,7 @@ from windlass.core.errors import ClientClosed, StoreUnavailable
 from windlass.core.store import ClaimRequest
 from windlass.stores.slatedb import keys
 from windlass.stores.slatedb.address import Address
-from windlass.stores.slatedb.database import look_up
+from windlass.stores.slatedb.doors import look_up
 from windlass.testing.conformance.given import settlement
 
 MINUTE: Final = timedelta(minutes=1)

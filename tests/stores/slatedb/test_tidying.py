@@ -8,7 +8,7 @@ import pytest
 from windlass.core.errors import Fenced
 from windlass.stores.slatedb import settings
 from windlass.stores.slatedb.address import Address
-from windlass.stores.slatedb.database import open_database
+from windlass.stores.slatedb.doors import open_database
 
 PATIENCE = 30.0
 COLLECTED = [f"garbage_collector_options.{what}_options" for what in ("wal", "manifest", "compactions", "compacted")]

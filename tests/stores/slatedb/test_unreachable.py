@@ -13,7 +13,8 @@ from tests.slatedb.s3_server import Answer
 from windlass.core.errors import StoreUnavailable
 from windlass.store_url import parse
 from windlass.stores.slatedb.address import Address, read_address
-from windlass.stores.slatedb.database import Database, look_up, open_database, open_reader
+from windlass.stores.slatedb.database import Database
+from windlass.stores.slatedb.doors import look_up, open_database, open_reader
 from windlass.stores.slatedb.owner import check_free
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from windlass.core.errors import Fenced, OutcomeUnknown, WindlassError
 from windlass.core.ids import JobId
-from windlass.stores.slatedb.database import View
 from windlass.stores.slatedb.table import Table
+from windlass.stores.slatedb.view import View
 
 A = TypeVar("A")
 R = TypeVar("R")

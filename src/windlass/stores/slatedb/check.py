@@ -7,11 +7,11 @@ from windlass.core.states import State
 from windlass.core.store import Finding
 from windlass.stores.slatedb import keys, records
 from windlass.stores.slatedb.address import Address
-from windlass.stores.slatedb.database import View
 from windlass.stores.slatedb.opening import LAYOUT
 from windlass.stores.slatedb.owner import OWNER_ALIVE, decode, has_ended
 from windlass.stores.slatedb.queue_looks import NamedQueue, read_queues
 from windlass.stores.slatedb.recount import Recount, recount
+from windlass.stores.slatedb.view import View
 
 _TRIES: Final = 3
 _SHOWN: Final = 3

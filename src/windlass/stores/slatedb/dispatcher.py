@@ -10,9 +10,10 @@ from windlass.core.errors import StoreUnavailable, WindlassError
 from windlass.core.failpoint import reach
 from windlass.core.topics import Hub, Topic
 from windlass.stores.slatedb.calls import Answer, Call, answer
-from windlass.stores.slatedb.database import Database, View
+from windlass.stores.slatedb.database import Database
 from windlass.stores.slatedb.faults import unexpected
 from windlass.stores.slatedb.table import Table
+from windlass.stores.slatedb.view import View
 
 UNDER_WAY: Final = 2
 """So many groups may be on their way to be durable; what comes meanwhile gathers for the next."""

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Final
 
-from windlass.stores.slatedb.database import View
 from windlass.stores.slatedb.keys import after
+from windlass.stores.slatedb.view import View
 
 MOST: Final = 2_000
 FILL: Final = 1_000

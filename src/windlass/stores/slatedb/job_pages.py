@@ -10,10 +10,10 @@ from windlass.core.job import Job
 from windlass.core.states import State
 from windlass.kit.moves.looking import matches
 from windlass.stores.slatedb import keys, records
-from windlass.stores.slatedb.database import View
 from windlass.stores.slatedb.loading import join_parts, load_records
 from windlass.stores.slatedb.queue_looks import read_queues
 from windlass.stores.slatedb.ranges import PAGE, pages
+from windlass.stores.slatedb.view import View
 
 LISTED: Final = 20_000
 """So many entries of indexes are kept in memory at a time."""

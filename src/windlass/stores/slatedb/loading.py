@@ -9,8 +9,8 @@ from windlass.core.errors import StoreCorrupt
 from windlass.core.ids import JobId
 from windlass.kit.moves.record import Record
 from windlass.stores.slatedb import keys, records
-from windlass.stores.slatedb.database import View
 from windlass.stores.slatedb.ranges import PAGE
+from windlass.stores.slatedb.view import View
 
 AT_ONCE: Final = 64
 """Gets that are under way at a time: against a bucket each of them may be a request."""

@@ -10,10 +10,10 @@ from windlass.core.schedule import ScheduleList
 from windlass.core.store import AuditEntry, Glance, ServerRecord
 from windlass.kit.moves import looking
 from windlass.stores.slatedb import keys, records
-from windlass.stores.slatedb.database import View
 from windlass.stores.slatedb.loading import gets, load_records
 from windlass.stores.slatedb.queue_looks import read_queues
 from windlass.stores.slatedb.ranges import rows_of
+from windlass.stores.slatedb.view import View
 
 
 async def get(view: View, ids: Sequence[JobId]) -> list[Job | None]:

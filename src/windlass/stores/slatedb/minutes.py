@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import Final
 
 from windlass.stores.slatedb import keys
-from windlass.stores.slatedb.database import View
 from windlass.stores.slatedb.records import counts, encode
+from windlass.stores.slatedb.view import View
 
 _COUNTS: Final = 6
 _MOST: Final = 100_000

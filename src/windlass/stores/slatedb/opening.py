@@ -5,10 +5,11 @@ from typing import Final
 
 from windlass.core.errors import SchemaMissing, SchemaTooNew
 from windlass.stores.slatedb import keys, records
-from windlass.stores.slatedb.database import Database, View
+from windlass.stores.slatedb.database import Database
 from windlass.stores.slatedb.minutes import Minutes
 from windlass.stores.slatedb.ranges import rows_of
 from windlass.stores.slatedb.table import Begin
+from windlass.stores.slatedb.view import View
 
 LAYOUT: Final = 1
 """The version of the layout that this release reads and writes."""

@@ -11,7 +11,7 @@ import msgspec
 
 from windlass.core.errors import StoreCorrupt, StoreOwned
 from windlass.stores.slatedb.address import Address
-from windlass.stores.slatedb.database import look_up
+from windlass.stores.slatedb.doors import look_up
 from windlass.stores.slatedb.keys import OWNER
 
 OWNER_ALIVE: Final = timedelta(seconds=10)

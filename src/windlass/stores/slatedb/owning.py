@@ -16,8 +16,9 @@ from windlass.core.topics import Hub
 from windlass.stores.slatedb import keys, owner
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.calls import Call
-from windlass.stores.slatedb.database import Database, open_database
+from windlass.stores.slatedb.database import Database
 from windlass.stores.slatedb.dispatcher import Dispatcher
+from windlass.stores.slatedb.doors import open_database
 from windlass.stores.slatedb.faults import fenced
 from windlass.stores.slatedb.opening import prepare, read_begin
 from windlass.stores.slatedb.table import Table
@@ -47,6 +48,7 @@ class Owning:
         self._owner = owner.here(clock.now())
         self._beaten_at = self._owner.seen_at
         self._tried_at = 0.0
+        self._ended: set[str] = set()
         self._database: Database | None = None
         self._dispatcher: Dispatcher | None = None
 
@@ -63,7 +65,8 @@ class Owning:
         table = Table(database, begin, self._rng)
         if ended:
             # those that work through somebody who serves have processes of their own
-            table.ended_servers = {key for key, server in table.servers.items() if server.details.get(SERVED) != "yes"}
+            self._ended |= {key for key, server in table.servers.items() if server.details.get(SERVED) != "yes"}
+        table.ended_servers = self._ended
         spacing = self._address.flush.total_seconds()
         self._dispatcher = dispatcher = Dispatcher(
             database, table, self._hub, clock=self._clock, spacing=spacing, given_up=self._given_up, beat=self._beat
@@ -87,6 +90,7 @@ class Owning:
             return await self.open()
         except StoreOwned as owned:
             self.lost = fenced(self._address)
+            self._hub.ring_all()
             raise self.lost from owned
 
     def look_for_others(self) -> bool:

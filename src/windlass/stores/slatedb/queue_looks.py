@@ -6,9 +6,9 @@ from typing import Final, TypeAlias
 
 from windlass.core.stats import MinuteCounts, QueueStats, Totals
 from windlass.stores.slatedb import keys, records
-from windlass.stores.slatedb.database import View
 from windlass.stores.slatedb.loading import gets
 from windlass.stores.slatedb.ranges import rows_between, rows_of
+from windlass.stores.slatedb.view import View
 
 READ_THROUGH: Final = 200
 """So many pending jobs are looked through at once rather than line by line."""

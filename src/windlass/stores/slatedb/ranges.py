@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Final, TypeAlias
 
 from windlass.stores.slatedb import keys
-from windlass.stores.slatedb.database import View
+from windlass.stores.slatedb.view import View
 
 PAGE: Final = 1_000
 

@@ -8,7 +8,8 @@ from windlass.core.errors import ClientClosed, StoreReadOnly
 from windlass.core.topics import Hub
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.calls import Look, Move
-from windlass.stores.slatedb.database import Reader, open_reader
+from windlass.stores.slatedb.database import Reader
+from windlass.stores.slatedb.doors import open_reader
 from windlass.stores.slatedb.faults import no_database
 from windlass.stores.slatedb.opening import check_layout
 

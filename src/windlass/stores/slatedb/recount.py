@@ -6,8 +6,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from windlass.core.states import ENDS, State
 from windlass.stores.slatedb import keys
-from windlass.stores.slatedb.database import View
 from windlass.stores.slatedb.queue_looks import NamedQueue
+from windlass.stores.slatedb.view import View
 
 LOOKED_THROUGH: Final = 10_000
 """Entries of each family that are counted at most."""

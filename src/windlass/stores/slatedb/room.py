@@ -156,7 +156,6 @@ class Room:
             await asyncio.sleep(LOOK_EVERY)
             if self._owning.look_for_others() and self._owning.lost is not None:
                 self._refuse(self._owning.lost)
-                self.hub.ring_all()
             late = self._owning.expire()
             before = time.monotonic() - self._owning.patience
             while self._waiting and self._waiting[0].since < before:

@@ -19,13 +19,14 @@ from windlass.kit.moves.holds import Holds
 from windlass.kit.moves.record import Record, new_record
 from windlass.kit.moves.scheduling import Schedules
 from windlass.stores.slatedb import keys, records
-from windlass.stores.slatedb.database import Database, View
+from windlass.stores.slatedb.database import Database
 from windlass.stores.slatedb.front import FromFronts, Front
 from windlass.stores.slatedb.holders import Holders
 from windlass.stores.slatedb.known import Known, Written
 from windlass.stores.slatedb.loading import gets, load_records
 from windlass.stores.slatedb.minutes import Minutes
 from windlass.stores.slatedb.queues import Queue, index_of, place_of
+from windlass.stores.slatedb.view import View
 
 JOBS_KEPT: Final = 5_000
 FRONTS_KEPT: Final = 10_000

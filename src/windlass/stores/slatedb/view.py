@@ -1,0 +1,15 @@
+"""What looks are made through: a database, a snapshot of it, or a reader."""
+
+from typing import Protocol
+
+
+class View(Protocol):
+    """What can be read."""
+
+    async def get(self, key: bytes) -> bytes | None:
+        """Return the value of a key; None where it has none."""
+        ...
+
+    async def scan(self, start: bytes, end: bytes, *, limit: int, reverse: bool = False) -> list[tuple[bytes, bytes]]:
+        """Return up to `limit` keys from `start` to before `end`, with their values, in order or from the last on."""
+        ...
