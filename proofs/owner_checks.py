@@ -21,7 +21,7 @@ def check_all(report: Report, place: Place, entries: list[Entry], *, kills: int)
     check_ends(report, place, _expected(rows, entries), ended(entries))
     check_tokens(report, reader, entries)
     check_store(report, place, entries, kills=kills)
-    report.never("tracebacks in the log", [line for line in log_of(place) if line.startswith("Traceback")])
+    report.never("tracebacks in the log", _tracebacks(log_of(place)))
 
 
 def log_of(place: Place) -> list[str]:
@@ -103,6 +103,12 @@ def _expected(rows: Mapping[str, Row], entries: Iterable[Entry]) -> Sequence[str
         elif entry.event == "invoked":
             expected |= dict.fromkeys(job for job in _ids(entry) if job in rows)
     return [*expected]
+
+
+def _tracebacks(log: Sequence[str]) -> list[str]:
+    """Return how each of them ends."""
+    begun = [at for at, line in enumerate(log) if line.startswith("Traceback")]
+    return [next((line for line in log[at + 1 :] if not line.startswith(" ")), "") for at in begun]
 
 
 def _ids(call: Entry) -> list[str]:

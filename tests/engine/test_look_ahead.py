@@ -30,3 +30,21 @@ def test_it_has_a_bound() -> None:
     look_ahead.most(0.0, 0)
 
     assert look_ahead.most(0.01, 10 * MOST) == MOST
+
+
+def test_where_claims_take_long_it_allows_what_is_finished_during_two_of_them() -> None:
+    look_ahead = LookAhead()
+    look_ahead.took(0.25)
+    look_ahead.most(0.0, 0)
+
+    assert look_ahead.most(0.25, 50) == 100
+    assert look_ahead.most(0.5, 100) == 100
+
+
+def test_a_claim_that_took_very_long_counts_as_half_a_second() -> None:
+    look_ahead = LookAhead()
+    look_ahead.took(60.0)
+    look_ahead.most(0.0, 0)
+
+    assert look_ahead.most(1.0, 50) == 50
+    assert look_ahead.most(10.0, 50) == 0

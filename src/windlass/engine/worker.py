@@ -227,7 +227,10 @@ class Worker:
         claimed = 0
         try:
             for request in self._plan.requests(limit):
+                began = self._clock.monotonic()
                 claims = await self._store.claim(request._replace(limit=limit - claimed))
+                if claims:
+                    self._look_ahead.took(self._clock.monotonic() - began)
                 if before is not None and not before.done():
                     await asyncio.wait((before,))
                 if self._claimed is not None and any(claim.job.delivery > 1 for claim in claims):

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from windlass.core.clock import Clock
 from windlass.core.errors import StoreUnavailable, WindlassError
@@ -14,9 +14,6 @@ from windlass.stores.slatedb.database import Database
 from windlass.stores.slatedb.faults import unexpected
 from windlass.stores.slatedb.table import Table
 from windlass.stores.slatedb.view import View
-
-UNDER_WAY: Final = 2
-"""So many groups may be on their way to be durable; what comes meanwhile gathers for the next."""
 
 
 class Group:
@@ -58,6 +55,8 @@ class Dispatcher:
         self._to_flush = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
+        self._carried = 0
+        """How many groups the flush under way carries."""
         self._serving: list[Call] = []
         self._looks: dict[asyncio.Task[None], Call] = {}
         self._behind = False
@@ -147,7 +146,9 @@ class Dispatcher:
             return
         self._groups.append(group)
         self._idle.clear()
-        if len(self._groups) >= UNDER_WAY:
+        # while a flush is under way one more group is made, and what comes then gathers for the next; before it has
+        # begun, all groups go with it
+        if 0 < self._carried < len(self._groups):
             self._room.clear()
         self._to_flush.set()
 
@@ -183,6 +184,7 @@ class Dispatcher:
                 await asyncio.sleep(early)
             self._to_flush.clear()
             groups = list(self._groups)
+            self._carried = len(groups)
             last = loop.time()
             error: WindlassError | None = None
             try:
@@ -194,12 +196,12 @@ class Dispatcher:
                 if not self._passes(error):
                     self.break_off(error)
             self._behind = error is not None
+            self._carried = 0
             for group in groups:
                 if self._groups and self._groups[0] is group:
                     self._groups.popleft()
                     self._end(group, error)
-            if len(self._groups) < UNDER_WAY:
-                self._room.set()
+            self._room.set()
             if not self._groups:
                 self._idle.set()
 

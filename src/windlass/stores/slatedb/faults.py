@@ -77,7 +77,7 @@ def _translated(error: BaseException, address: Address) -> WindlassError:
     if is_fenced(error):
         return fenced(address)
     if isinstance(error, TimeoutError):
-        return _late(address)
+        return late(address)
     if is_missing(error):
         return no_database(address)
     where, said = address.where, _said(error)[:_MOST_SHOWN]
@@ -98,7 +98,8 @@ def _translated(error: BaseException, address: Address) -> WindlassError:
             return StoreUnavailable(f"the engine of {where} failed: {said}; open it again", retryable=True)
 
 
-def _late(address: Address) -> StoreUnavailable:
+def late(address: Address) -> StoreUnavailable:
+    """Return the error of whoever has waited to the deadline."""
     if address.is_remote:
         advice = f"check that the bucket {address.bucket!r} can be reached, and {address.credentials}"
     else:

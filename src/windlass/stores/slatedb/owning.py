@@ -19,7 +19,7 @@ from windlass.stores.slatedb.calls import Call
 from windlass.stores.slatedb.database import Database
 from windlass.stores.slatedb.dispatcher import Dispatcher
 from windlass.stores.slatedb.doors import open_database
-from windlass.stores.slatedb.faults import fenced
+from windlass.stores.slatedb.faults import fenced, late
 from windlass.stores.slatedb.opening import prepare, read_begin
 from windlass.stores.slatedb.table import Table
 
@@ -111,11 +111,10 @@ class Owning:
 
     def expire(self) -> WindlassError:
         """Tell those who have waited for too long; return what those are told who were not even served."""
-        timeout = self._address.timeout
-        late = StoreUnavailable(f"{self._address.where} did not answer within {timeout:g} s", retryable=True)
+        error = late(self._address)
         if self._dispatcher is not None:
-            self._dispatcher.expire(time.monotonic() - timeout, late)
-        return late
+            self._dispatcher.expire(time.monotonic() - self.patience, error)
+        return error
 
     @property
     def beat_is_due(self) -> bool:

@@ -28,7 +28,7 @@ from windlass.stores.slatedb.minutes import Minutes
 from windlass.stores.slatedb.queues import Queue, index_of, place_of
 from windlass.stores.slatedb.view import View
 
-JOBS_KEPT: Final = 5_000
+JOBS_KEPT: Final = 2_000
 FRONTS_KEPT: Final = 10_000
 
 
