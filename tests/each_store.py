@@ -33,19 +33,17 @@ _ASKED: Final = next((stores for name, stores in _ASKED_FOR.items() if os.enviro
 _BEHIND: Final = {"http+memory": "memory", "http+sqlite": "sqlite", "http+slatedb": "slatedb+memory"}
 SERVED: Final = tuple(_BEHIND)
 """Stores that are served over HTTP."""
-LEAN: Final = () if _ASKED else ("slatedb+s3", "http+slatedb")
-"""Stores that differ from others by where jobs are kept, or by the way there: of these, every call is shown, and what
-servers make of the calls only where they are asked for."""
+LEAN: Final = () if _ASKED else ("slatedb+file", "slatedb+s3", "http+slatedb", "http+sqlite")
+"""Stores that differ from others by where jobs are kept, or by the way there. They share the conformance suite: each
+call is shown on one of them, and on all by slow tests, as is what servers make of the calls."""
 STORES: Final = _ASKED or (
     "memory",
     "sqlite",
     "postgres",
     "redis",
     "slatedb+memory",
-    "slatedb+file",
-    *LEAN,
     "http+memory",
-    "http+sqlite",
+    *LEAN,
 )
 WHOLE: Final = tuple(store for store in STORES if store not in LEAN)
 """Stores that everything is shown on."""
