@@ -47,6 +47,7 @@ HOSTILE_HERE = {"memory", "sqlite", "postgres"}
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--calls", action="store_true", help="conformance of single calls alone, without that of servers")
+    parser.addoption("--half", choices=("first", "second"), help="of those calls only one half, always the same")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -58,6 +59,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--calls"):
         config.hook.pytest_deselected(items=list(with_servers))
         items[:] = [item for item in items if item not in with_servers]
+    if half := config.getoption("--half"):
+        other = {item for item in functions if _is_of_the_suite(item) and _lot(item, 2) != (half == "second")}
+        config.hook.pytest_deselected(items=[item for item in items if item in other])
+        items[:] = [item for item in items if item not in other]
 
 
 def _is_left_to_others(item: pytest.Function, *, with_server: bool) -> bool:
@@ -68,9 +73,18 @@ def _is_left_to_others(item: pytest.Function, *, with_server: bool) -> bool:
         return False
     if _module(item).endswith("test_hostile_handlers"):
         return store not in HOSTILE_HERE
-    if store not in LEAN or not _module(item).startswith("windlass.testing.conformance."):
+    if store not in LEAN or not (_is_of_the_suite(item) or _module(item).startswith("tests.client.")):
         return False
-    return with_server or crc32(item.originalname.encode()) % len(LEAN) != LEAN.index(store)
+    return with_server or _lot(item, len(LEAN)) != LEAN.index(store)
+
+
+def _is_of_the_suite(item: pytest.Function) -> bool:
+    return _module(item).startswith("windlass.testing.conformance.")
+
+
+def _lot(item: pytest.Function, lots: int) -> int:
+    """Return which of so many lots a test falls into, with all its parameters and in every run."""
+    return crc32(item.originalname.encode()) % lots
 
 
 def _module(item: pytest.Function) -> str:

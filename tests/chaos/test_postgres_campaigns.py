@@ -32,6 +32,7 @@ def test_a_fleet_gets_over_dead_servers_sessions_and_databases(tmp_path: Path) -
     assert_holds(fleet.prove(tmp_path, plan))
 
 
+@pytest.mark.slow  # twenty seconds and more; the whole of it is a proof
 def test_a_standby_takes_over_and_nothing_that_it_has_is_lost(tmp_path: Path) -> None:
     """F12."""
     plan = failover.Plan(failovers=3, unwaited=1, load=failover.Load(jobs_each=60, back_within=15.0))

@@ -35,6 +35,7 @@ def test_a_fleet_gets_over_dead_servers_connections_and_databases(tmp_path: Path
     assert_holds(fleet.prove_on_redis(tmp_path, plan))
 
 
+@pytest.mark.slow  # twenty seconds and more; the whole of it is a proof
 def test_a_machine_that_stops_loses_the_last_moment_and_nothing_else(tmp_path: Path) -> None:
     """F13."""
     plan = redis_everysec.Plan(jobs=600, stops=2, soonest=0.7, servers=2, producers=2, oldest=10.0, back_within=15.0)
@@ -42,6 +43,7 @@ def test_a_machine_that_stops_loses_the_last_moment_and_nothing_else(tmp_path: P
     assert_holds(redis_everysec.prove(tmp_path, plan))
 
 
+@pytest.mark.slow  # twenty seconds and more; the whole of it is a proof
 def test_a_replica_takes_over_and_nothing_that_it_has_is_lost(tmp_path: Path) -> None:
     """F13."""
     load = sentinel_failover.Load(jobs_each=30, servers=1, producers=1, pause=0.5, back_within=15.0)

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 _OWN_CACHE: Final = 1
 _LOOKS: Final = 3
-_PATIENCE: Final = 5.0
+_PATIENCE: Final = 3.0
 _processes: Final[set[int]] = set()
 
 
