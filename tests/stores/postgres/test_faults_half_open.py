@@ -20,7 +20,7 @@ from windlass.core.schedule import Firing, Schedule
 from windlass.core.store import ClaimRequest, KvWrite, RescueRequest, ServerRecord, Settlement, Store
 from windlass.core.verdict import ToSucceeded
 
-DEADLINE: Final = 1.0
+DEADLINE: Final = 2.0
 SPARE: Final = 4.0
 """Seconds for a machine that has much else to do."""
 MINUTE: Final = timedelta(minutes=1)
@@ -101,7 +101,10 @@ def test_every_call_of_a_store_is_tried() -> None:
 
 async def test_every_call_ends_by_its_deadline_when_nothing_is_answered(client: Client, proxy: Proxy) -> None:
     # a connection for each, so that each is left alone in the middle of what it does
-    await asyncio.gather(*(call(client.store) for call in CALLS.values()))
+    async with asyncio.timeout(30):
+        # on a machine that has much else to do not all are there by the deadline of the first
+        while not all(await asyncio.gather(*(_is_answered(call(client.store)) for call in CALLS.values()))):
+            pass
     proxy.hold()
 
     async def call_in_vain(name: str, call: Callable[[Store], Awaitable[Any]]) -> tuple[str, BaseException, float]:
@@ -116,6 +119,14 @@ async def test_every_call_ends_by_its_deadline_when_nothing_is_answered(client: 
     assert [name for name, error, _ in ends if isinstance(error, StoreUnavailable) and not error.retryable] == []
     proxy.release()
     assert (await client.enqueue("q", b"")).created
+
+
+async def _is_answered(call: Awaitable[Any]) -> bool:
+    try:
+        await call
+    except (StoreUnavailable, OutcomeUnknown):
+        return False
+    return True
 
 
 async def test_an_enqueue_whose_answer_never_came_is_unknown_under_its_own_id(client: Client, proxy: Proxy) -> None:
