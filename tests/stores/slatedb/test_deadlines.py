@@ -120,7 +120,9 @@ async def test_a_call_that_was_not_begun_says_so(store: SlateStore) -> None:
         await until_full(store)
         late = [asyncio.ensure_future(store.enqueue([job(n)])) for n in range(3, 6)]
 
-        assert {type(await error_of(call)) for call in late} == {StoreUnavailable}
+        errors = [await error_of(call) for call in late]
+        assert {type(error) for error in errors} == {StoreUnavailable}
+        assert all("nothing of what was asked was begun" in str(error) for error in errors)
         assert {type(await error_of(call)) for call in begun} == {OutcomeUnknown}
     await held.let_go()
 

@@ -98,15 +98,15 @@ def _translated(error: BaseException, address: Address) -> WindlassError:
             return StoreUnavailable(f"the engine of {where} failed: {said}; open it again", retryable=True)
 
 
-def late(address: Address) -> StoreUnavailable:
-    """Return the error of whoever has waited to the deadline."""
+def late(address: Address, *, begun: bool = True) -> StoreUnavailable:
+    """Return the error of whoever has waited to the deadline, for a call that was begun or not."""
     if address.is_remote:
         advice = f"check that the bucket {address.bucket!r} can be reached, and {address.credentials}"
     else:
         advice = "look whether its disk or the machine is overloaded"
+    became = "what was asked may still be done" if begun else "nothing of what was asked was begun"
     return StoreUnavailable(
-        f"{address.where} did not answer within {address.timeout:g} s, and what was asked may still be done: {advice}",
-        retryable=True,
+        f"{address.where} did not answer within {address.timeout:g} s, and {became}: {advice}", retryable=True
     )
 
 

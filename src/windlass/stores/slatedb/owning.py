@@ -111,10 +111,9 @@ class Owning:
 
     def expire(self) -> WindlassError:
         """Tell those who have waited for too long; return what those are told who were not even served."""
-        error = late(self._address)
         if self._dispatcher is not None:
-            self._dispatcher.expire(time.monotonic() - self.patience, error)
-        return error
+            self._dispatcher.expire(time.monotonic() - self.patience, late(self._address))
+        return late(self._address, begun=False)
 
     @property
     def beat_is_due(self) -> bool:
