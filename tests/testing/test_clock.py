@@ -169,3 +169,17 @@ async def test_after_each_step_somebody_may_be_asked() -> None:
 
     assert asked == [0, 1, 2, 3]
     assert all(task.done() for task in sleeping)
+
+
+async def test_a_wait_for_less_than_it_can_tell_comes_to_its_end() -> None:
+    """The rest of two floats: whoever sleeps until a moment would else sleep for it again and again."""
+    clock = FakeClock()
+    until = 4e-7
+
+    async def wait() -> None:
+        while clock.monotonic() < until:
+            await clock.sleep(until - clock.monotonic())
+
+    await asyncio.gather(wait(), clock.let_pass(1))
+
+    assert clock.monotonic() == 1.0

@@ -13,6 +13,7 @@ from windlass.core.duration import LONGEST, ZERO, Duration, duration
 START: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FEW_TURNS: Final = 25
 MANY_TURNS: Final = 1_000
+LEAST: Final = timedelta(microseconds=1)
 
 
 class FakeClock:
@@ -50,7 +51,8 @@ class FakeClock:
             return loop.call_soon(callback)
         with self._guard:
             self._made += 1
-            due = self._elapsed + timedelta(seconds=min(delay, LONGEST.total_seconds()))
+            # whoever sleeps for the rest of a float, less than this clock can tell, would sleep it again and again
+            due = self._elapsed + max(LEAST, timedelta(seconds=min(delay, LONGEST.total_seconds())))
             timer = _Waiting(due, self._made, loop, callback, self._forget)
             heapq.heappush(self._waiting, timer)
             self._tell_watchers()
