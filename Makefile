@@ -47,7 +47,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.ready ## watch a shop's jobs survive processes that are killed
-	$(RUN) -m examples.demo $(ARGS)
+	$(RUN) -m windlass demo $(if $(BREAK),--without $(BREAK)) $(ARGS)
 
 test: $(VENV)/.ready ## run the tests
 	$(RUN) -W error -m pytest -n $(WORKERS) $(ARGS)

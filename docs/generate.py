@@ -118,7 +118,7 @@ _REPEATS = {Repeat.SAME: "", Repeat.STORE: " (1)", Repeat.REPLY: " (2)"}
 
 def _roles(operation: Operation[Any, Any]) -> str:
     named = [role.value for role in Role if role in operation.roles and role is not Role.ADMIN]
-    return "every" if len(named) == len(Role) - 1 else ", ".join(named)
+    return "every" if len(named) == len(Role) - 1 else ", ".join(named) or "admin"
 
 
 def openapi() -> str:

@@ -19,6 +19,7 @@ from proofs import (
     lost_replies,
     machine,
     memory,
+    moves,
     poison,
     processes,
     producer_kills,
@@ -153,6 +154,7 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
     "transactions": lambda folder, scale: transactions.prove(
         folder, transactions.Plan(commits=200 // scale, rollbacks=200 // scale)
     ),
+    "moves": lambda folder, scale: moves.prove(folder, moves.Plan(jobs=100_000 // scale, kills=max(10 // scale, 4))),
     "memory": lambda folder, scale: memory.prove(folder, memory.Plan(jobs=100_000 // scale)),
 }
 EXIT_CODES = {Verdict.HOLDS: 0, Verdict.BROKEN: 1, Verdict.VOID: 2}

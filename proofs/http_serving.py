@@ -23,11 +23,12 @@ TOKEN: Final = "WINDLASS_TOKEN"  # noqa: S105 - where it is found
 
 
 class ServingProcess:
-    """Serves a file of SQLite; after its end it can be started again, on the same port."""
+    """Serves a file of SQLite, or another store; after its end it can be started again, on the same port."""
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    def __init__(self, folder: Path, store: str | None = None, **settings: str) -> None:
         """Take more `settings` for its environment: `WINDLASS_SERVICES="off"`."""
         self.file: Final = folder / "jobs.db"
+        self._store: Final = store or f"{SQLITE}{self.file}"
         self.tokens: Final = folder / "tokens.toml"
         self._port: Final = free_port()
         self._settings = settings
@@ -45,7 +46,7 @@ class ServingProcess:
 
     def start(self) -> None:
         """Return when it answers."""
-        command = ["serve", f"{SQLITE}{self.file}", "--bind", f"{HOST}:{self._port}", "--tokens", str(self.tokens)]
+        command = ["serve", self._store, "--bind", f"{HOST}:{self._port}", "--tokens", str(self.tokens)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "windlass", *command], cwd=ROOT, env={**os.environ, **self._settings}, stderr=log

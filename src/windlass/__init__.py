@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from windlass.blocking.client import BlockingClient
     from windlass.client.client import Client
     from windlass.client.results import Completed, NotFound, TimedOut
+    from windlass.client.why import Reason, Why
     from windlass.connect import connect, connect_sync
     from windlass.core.errors import (
         AlreadyRunning,
@@ -138,6 +139,7 @@ __all__ = [
     "Progress",
     "QueueSettings",
     "QueueStats",
+    "Reason",
     "Release",
     "ResultNotKept",
     "Retry",
@@ -165,6 +167,7 @@ __all__ = [
     "UniqueConflict",
     "UnknownKind",
     "ValueTooLarge",
+    "Why",
     "WindlassError",
     "WrongState",
     "connect",
@@ -181,6 +184,7 @@ _HOMES = {
     "windlass.blocking": ("BlockingClient",),
     "windlass.client": ("Client",),
     "windlass.client.results": ("Completed", "NotFound", "TimedOut"),
+    "windlass.client.why": ("Reason", "Why"),
     "windlass.connect": ("connect", "connect_sync"),
     "windlass.core.filters": ("JobFilter",),
     "windlass.core.ids": ("JobId",),

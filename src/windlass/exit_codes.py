@@ -38,8 +38,8 @@ class ExitCode(IntEnum):
 MEANINGS: Final[Mapping[ExitCode, str]] = {
     ExitCode.DONE: "it was done",
     ExitCode.FAILED: (
-        "it failed: `doctor` found an error, `migrate --plan` something to do, or the job that was waited for did not "
-        "succeed in time"
+        "it failed: `doctor` found an error, `migrate --plan` something to do, the job that was waited for or followed "
+        "did not succeed in time, a job was not in a state to be changed, or you said no"
     ),
     ExitCode.WRONG_USAGE: "wrong usage or settings; nothing was done",
     ExitCode.APP_NOT_LOADED: "the app could not be loaded",
@@ -47,7 +47,7 @@ MEANINGS: Final[Mapping[ExitCode, str]] = {
     ExitCode.STORE_UNAVAILABLE: "the store is not available, or its schema is not the one that this release works with",
     ExitCode.FENCED: "another process has taken the store over, and this one has stopped",
     ExitCode.HANGUP: "stopped at once by SIGHUP",
-    ExitCode.INTERRUPTED: "stopped at once by SIGINT (Ctrl-C)",
+    ExitCode.INTERRUPTED: "stopped by SIGINT (Ctrl-C): at once, or between two chunks of jobs, telling what was done",
     ExitCode.QUIT: "stopped at once by SIGQUIT",
     ExitCode.BROKEN_PIPE: "whoever read the output had enough of it",
     ExitCode.TERMINATED: "stopped at once by SIGTERM",

@@ -20,6 +20,7 @@ TOLD = [
     errors.StoreUnavailable("gone", retryable=True),
     errors.StoreFull("full", retryable=True),
     errors.SchemaTooNew("the store", 9, 8),
+    errors.StoreMoved("postgres://db/jobs"),
 ]
 
 
@@ -63,6 +64,7 @@ def test_a_store_that_tells_no_more_than_its_name_is_not_tried_again() -> None:
         (errors.ClaimLost("an id"), 409),
         (errors.NotAllowed("no"), 403),
         (errors.StoreFull("full"), 503),
+        (errors.StoreMoved("postgres://db/jobs"), 410),
         (errors.ClientClosed(), 503),
     ],
 )

@@ -54,7 +54,7 @@ class Run(Protocol):
 def _empty_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A folder with nothing in it, no settings from outside, and modules that are gone with the test."""
     for name in os.environ:
-        if name.startswith("WINDLASS_"):
+        if name.startswith("WINDLASS_") or name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS"):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     path = list(sys.path)

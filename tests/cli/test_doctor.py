@@ -59,9 +59,23 @@ def test_a_variable_that_is_no_setting_is_a_finding(run: Run, monkeypatch: pytes
     assert "did you mean WINDLASS_LEASE?" in run("doctor", "--url", URL).out
 
 
-def test_a_store_that_is_not_there_is_not_made(run: Run) -> None:
-    assert run("doctor", "--url", URL).code == 5
+def test_a_store_that_is_not_there_is_one_finding_and_is_not_made(run: Run) -> None:
+    done = run("doctor", "--url", URL, "--json")
+
+    [finding] = done.document["findings"]
+    assert (done.code, done.err, finding["name"], finding["level"]) == (5, "", "store", "error")
+    assert "look whether the URL is right" in finding["advice"]
     assert not Path("jobs.db").exists()
+
+
+@pytest.mark.parametrize("url", ["postgresql://nobody:secret@127.0.0.1:1/jobs", "redis://:secret@127.0.0.1:1/0"])
+def test_a_store_that_does_not_answer_is_one_finding(run: Run, url: str) -> None:
+    done = run("doctor", "--url", url)
+
+    assert (done.code, done.err) == (5, "")
+    assert done.out.startswith("ERROR     store")
+    assert "see that it runs and can be reached" in done.out
+    assert "secret" not in done.out
 
 
 def test_a_file_that_is_no_store_is_told_and_left_alone(run: Run) -> None:
@@ -69,6 +83,6 @@ def test_a_file_that_is_no_store_is_told_and_left_alone(run: Run) -> None:
 
     done = run("doctor", "--url", URL)
 
-    assert (done.code, done.out) == (5, "")
-    assert done.err.startswith("error: ")
+    assert (done.code, done.err) == (5, "")
+    assert "restore it from a backup" in done.out
     assert Path("jobs.db").read_text().startswith("this is no database")

@@ -144,7 +144,10 @@ def test_a_schedule_is_paused_resumed_and_removed(run: Run) -> None:
     assert run("schedules", "resume", "nightly", "--url", URL).out.startswith("nightly: next run ")
     assert not stored("nightly").paused
 
-    assert run("schedules", "remove", "nightly", "--url", URL).out == "nightly: removed\n"
+    assert run("schedules", "remove", "nightly", "--as", "ops", "--url", URL).out == "nightly: removed\n"
+    entries = run("audit", "--url", URL, "--json").document["entries"]
+    assert [each["action"] for each in entries] == ["remove schedule", "resume schedule", "pause schedule"]
+    assert (entries[0]["actor"], entries[0]["target"]) == ("ops", "nightly")
     assert run("schedules", "--json", "--url", URL).document == {"schedules": []}
 
 

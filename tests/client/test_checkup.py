@@ -215,3 +215,50 @@ async def test_a_rule_that_cannot_be_read_here_is_told(client: Client, strange: 
     finding = await found(client, "rules")
 
     assert (finding.level, "nightly" in finding.message) == ("warning", True)
+
+
+async def test_a_backlog_that_grows_is_told_and_a_burst_is_none(client: Client, clock: FakeClock) -> None:
+    await server(client, queues=("email", "burst"))
+    await client.enqueue_many([NewJob("burst", kind="send") for _ in range(300)])
+    for _ in range(5):
+        await client.enqueue_many([NewJob("email", kind="send") for _ in range(50)])
+        for claim in await client.claim_many("email", limit=10):
+            await client.ack(claim)
+        clock.advance(150)
+    await server(client, queues=("email", "burst"))
+
+    finding = await found(client, "backlog")
+
+    assert (finding.level, "email (+200, 200 wait)" in finding.message) == ("warning", True)
+    assert "burst" not in finding.message
+
+
+async def test_a_job_that_waits_long_in_a_worked_queue_is_told(client: Client, clock: FakeClock) -> None:
+    await client.enqueue_many([NewJob(queue, kind="send") for queue in ("email", "other", "held")])
+    await client.pause("held")
+    clock.advance(HOUR)
+    await server(client, queues=("email", "held"))
+
+    finding = await found(client, "waits")
+
+    assert (finding.level, finding.message) == ("warning", "the oldest job has waited long in email (1 h)")
+
+
+async def test_jobs_past_their_timeout_are_told(client: Client) -> None:
+    now = client.clock.now()
+    record = ServerRecord("one#1", "one", "here", 1, windlass.__version__, now, now, details={"stuck": "a, b"})
+    await client.store.beat(record)
+
+    finding = await found(client, "stuck")
+
+    assert (finding.level, "a on one (here, pid 1), b on" in finding.message) == ("warning", True)
+
+
+@pytest.mark.parametrize("ahead,level", [(0, "ok"), (3, "ok"), (60, "warning"), (-60, "warning")])
+async def test_clocks_that_disagree_are_told(client: Client, clock: FakeClock, ahead: int, level: str) -> None:
+    here = clock.now() - timedelta(seconds=ahead)
+
+    findings = {finding.name: finding for finding in await checkup(client.store, clock=lambda: here)}
+
+    assert findings["clock"].level == level
+    assert ("1 min" in findings["clock"].message) == (level == "warning")

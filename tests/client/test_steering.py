@@ -89,6 +89,22 @@ async def test_by_filter_every_job_that_can_be_changed_is_counted(client: Client
     assert (await client.stats()).pending == 2501
 
 
+async def test_by_filter_waiting_jobs_are_cancelled_and_running_ones_asked_to_stop(client: Client) -> None:
+    await client.enqueue_many([NewJob("email"), NewJob("email", delay=60), NewJob("email"), NewJob("other")])
+    claim = await client.claim("email")
+    assert claim is not None
+    assert not claim.cancelled.is_set()
+
+    assert await client.cancel_many(JobFilter(queue="email")) == 3
+    assert await client.cancel_many(JobFilter(state=State.DEAD)) == 0
+
+    assert claim.cancelled.reason == "cancel"
+    stats = await client.stats()
+    assert (stats.cancelled, stats.running, stats.pending) == (2, 1, 1)
+    with pytest.raises(windlass.InvalidValue, match="chosen by a JobFilter"):
+        await client.cancel_many(claim.job.id)  # type: ignore[arg-type]
+
+
 async def test_a_retry_whose_key_is_held_is_refused_by_id_and_left_out_by_filter(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:

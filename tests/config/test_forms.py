@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.config.forms import URL, Choice, Form, Name, OrNone, Queues, Span, Switch, Text, Whole
+from windlass.config.forms import URL, Address, Choice, Form, Name, OrNone, Queues, Span, Switch, Text, Whole
 from windlass.core.duration import LONGEST
 from windlass.core.errors import InvalidValue
 
@@ -189,6 +189,31 @@ def test_what_is_neither_a_url_nor_a_store_is_refused() -> None:
 def test_a_value_of_another_type_is_refused(form: Form, value: object) -> None:
     with pytest.raises(InvalidValue):
         form.check(value, "it")
+
+
+@pytest.mark.parametrize(
+    "given, kept, shown",
+    [
+        ("9400", ("127.0.0.1", 9400), "127.0.0.1:9400"),
+        (9400, ("127.0.0.1", 9400), "127.0.0.1:9400"),
+        ("jobs.example:0", ("jobs.example", 0), "jobs.example:0"),
+        ("[::1]:9400", ("::1", 9400), "[::1]:9400"),
+    ],
+)
+def test_an_address_is_a_port_with_a_host_or_without(given: object, kept: tuple[str, int], shown: str) -> None:
+    form = Address()
+
+    assert form.check(given, "metrics") == form.check(kept, "metrics") == form.read(shown, "metrics") == kept
+    assert form.show(kept) == shown
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", ":9400", "host", "host:", "::1:9400", "host:65536", "-1", "host:1e3", True, None, ("a", 1, 2), b"9400"],
+)
+def test_what_is_no_address_is_refused_with_examples(value: object) -> None:
+    with pytest.raises(InvalidValue, match=r"metrics must be a port or HOST:PORT, such as 9400 or 0\.0\.0\.0:9400"):
+        Address().check(value, "metrics")
 
 
 def test_a_text_is_kept_as_it_is() -> None:

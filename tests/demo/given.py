@@ -7,10 +7,10 @@ the schedule for its tick at 1010, and enqueues `f`.
 
 from collections.abc import Collection, Sequence
 
-from examples.demo.checker import Plan, Report, check
-from examples.demo.difference import Kind
-from examples.demo.ledger import Event, What
-from examples.demo.second_reader import Contents, Ended, Row
+from windlass.demo.checker import Plan, Report, check
+from windlass.demo.difference import Kind
+from windlass.demo.ledger import Event, What
+from windlass.demo.second_reader import Contents, Ended, Row
 
 TICK = 1010.0
 

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from examples.demo import ledger, witness
-from examples.demo.app import app, daily_digest, make_thumbnail, send_email
-from examples.demo.ledger import What
+from windlass.demo import ledger, witness
+from windlass.demo.app import app, daily_digest, make_thumbnail, send_email
+from windlass.demo.ledger import What
 from windlass.testing import in_memory
 
 HUNG_UP_ONCE = "customer-2@example.com"

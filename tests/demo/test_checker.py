@@ -1,10 +1,10 @@
 import pytest
 
-from examples.demo.checker import Plan, Report, Rescues, check
-from examples.demo.difference import Kind
-from examples.demo.ledger import Event, What
-from examples.demo.second_reader import Contents, Ended, Row
 from tests.demo.given import ENDED, EVENTS, JOBS, TICK, TOO_LATE, checked, kinds, run_of, without
+from windlass.demo.checker import Plan, Report, Rescues, check
+from windlass.demo.difference import Kind
+from windlass.demo.ledger import Event, What
+from windlass.demo.second_reader import Contents, Ended, Row
 
 
 def test_a_good_run_has_no_difference_and_everything_is_counted() -> None:

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from examples.demo import ledger
-from examples.demo.ledger import Event, Follower, Ledger, TornLine, What
-from examples.demo.tally import Tally
 from tests.demo.given import EVENTS
+from windlass.demo import ledger
+from windlass.demo.ledger import Event, Follower, Ledger, TornLine, What
+from windlass.demo.tally import Tally
 
 
 def test_a_ledger_is_read_as_it_was_written_and_followed_while_it_grows(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 from dataclasses import replace
 
-from examples.demo import summary
-from examples.demo.difference import Difference, Kind
-from examples.demo.second_reader import Row
 from tests.demo.given import JOBS, TOO_LATE, checked, without
+from windlass.demo import summary
+from windlass.demo.difference import Difference, Kind
+from windlass.demo.second_reader import Row
 
 LOST = Difference(Kind.LOST, "a", "is pending in the store")
 

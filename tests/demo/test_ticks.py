@@ -1,6 +1,6 @@
-from examples.demo.difference import Kind
-from examples.demo.ledger import Event, What
-from examples.demo.ticks import Span, check_ticks, spans, surely_seen
+from windlass.demo.difference import Kind
+from windlass.demo.ledger import Event, What
+from windlass.demo.ticks import Span, check_ticks, spans, surely_seen
 
 ALIVE = [Event(What.UP, "w1", at=1000.0), Event(What.STOPPED, "w1", at=1035.0)]
 

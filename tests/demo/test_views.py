@@ -3,8 +3,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from examples.demo.live_view import LiveView, panel
-from examples.demo.view import Fact, PlainView, Queue, Server, Standing, Timetable
+from windlass.demo.live_view import LiveView, panel
+from windlass.demo.view import Fact, PlainView, Queue, Server, Standing, Timetable
 
 MIDDLE = Standing(
     elapsed=23.4,

@@ -22,6 +22,7 @@ from windlass.client.checkup import checkup
 from windlass.core.store import AuditEntry
 from windlass.stores import redis
 from windlass.stores.redis import listener
+from windlass.testing.conformance.given import a_job
 
 PAGE = section("howto/run-on-redis.md", "Give the user only what it needs")
 SETUSER = [shlex.split(words) for words in re.findall(r"^redis-cli ACL SETUSER windlass (.*)$", PAGE, re.MULTILINE)]
@@ -125,6 +126,11 @@ async def do_the_rest(client: Client) -> None:
     await client.store.write_audit([AuditEntry(datetime.now(UTC), "ada", "retry", "job", {})])
     [job, *_] = await client.jobs()
     assert await client.get(job.id) is not None
+    # one that waits: those ahead of it are counted
+    [waiting] = await client.store.enqueue([a_job("email")])
+    place = await client.store.place(waiting.id)
+    assert place is not None
+    assert place.ahead is not None
     assert (await client.stats("email")).totals.enqueued > 0
     assert [each for each in await checkup(client.store) if each.level == "error"] == []
 

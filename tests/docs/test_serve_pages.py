@@ -23,7 +23,7 @@ from windlass.config.settings import SETTINGS
 from windlass.http.body import ARRIVES_WITHIN
 from windlass.http.connection import HEADER_TIME, MOST_HEADERS
 from windlass.http.replies import KEPT_FOR
-from windlass.http.routes.news import MOST_STREAMS, STILL_HERE
+from windlass.http.streaming import MOST_STREAMS, STILL_HERE
 from windlass.http.throttle import FAILURES, LONGEST_WAIT
 from windlass.http.token_table import MOST_TOKENS, read_tokens
 from windlass.stores.http.address import read_address

@@ -14,6 +14,7 @@ from windlass.engine.notes import Notes
 from windlass.engine.office import Office
 from windlass.engine.ready import ReadyHandler
 from windlass.engine.settlements import Move, Settlements
+from windlass.engine.tally import Tally
 from windlass.handlers.registered import Registered, RunsIn
 
 LEASE = 30.0
@@ -60,7 +61,9 @@ async def an_attempt(client: Client, handler: ReadyHandler | None = None, **opti
     return attempt_of(client, claim, handler)
 
 
-def settlements_of(client: Client, committed: Callable[[list[Move]], None] | None = None) -> Settlements:
+def settlements_of(
+    client: Client, committed: Callable[[list[Move]], None] | None = None, tally: Tally | None = None
+) -> Settlements:
     return Settlements(
         client.store,
         client.settings,
@@ -69,4 +72,5 @@ def settlements_of(client: Client, committed: Callable[[list[Move]], None] | Non
         clock=client.clock,
         rng=client.rng,
         committed=committed,
+        tally=tally,
     )

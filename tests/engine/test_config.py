@@ -32,7 +32,7 @@ def test_every_setting_of_a_server_is_in_the_table_with_the_same_default() -> No
 
 def test_every_setting_of_the_table_is_one_of_a_server_of_its_app_or_of_the_command_line() -> None:
     of_app = {"url", "name", "max_attempts", "priority", "max_payload"}
-    of_commands = {"app", "log_format", "log_level"}
+    of_commands = {"app", "log_format", "log_level", "metrics"}
 
     assert {setting.name for setting in SETTINGS} == of_app | of_commands | set(NAMES)
 

@@ -133,6 +133,7 @@ async def test_a_thread_that_does_not_end_is_not_given_back(store: FenceableStor
         await fenced(server)
         go.set()
         assert await state(store, job_id) is State.RUNNING
+        assert server.tally.lost == 1
 
 
 async def test_a_settlement_that_is_refused_stops_the_server(store: FenceableStore) -> None:

@@ -128,6 +128,22 @@ async def test_a_start_raises_what_opening_the_store_raised(client: Client) -> N
     assert await asyncio.to_thread(eventually, lambda: _alive() == 0)
 
 
+async def test_each_round_in_vain_is_told_of(client: Client) -> None:
+    told: list[str] = []
+    thread = RenewalThread(renewals_of(client), open_store("memory://"), fenced=print, failed=lambda: told.append("!"))
+    vars(thread)["_renewals"].round = _failing
+    await thread.start()
+
+    found = await asyncio.to_thread(eventually, lambda: bool(told))
+    await thread.stop(10)
+
+    assert found
+
+
+async def _failing(_: object) -> float:
+    raise StoreUnavailable("away")
+
+
 async def test_a_thread_that_is_stopped_while_it_begins_ends(client: Client) -> None:
     """I19."""
     for _ in range(20):

@@ -11,6 +11,9 @@ from windlass import NewJob
 from windlass.api.roles import Role
 from windlass.core.states import State
 from windlass.core.store import AuditEntry
+from windlass.http.routes import jobs
+from windlass.testing import FakeClock
+from windlass.testing.clock import START
 
 LOST = "0190c5f0-3f2a-7c1b-9c2e-5d3a6f1b2c4d"
 
@@ -177,6 +180,42 @@ async def test_jobs_are_listed_page_by_page() -> None:
     assert "next" not in rest
 
 
+async def test_the_newest_jobs_are_listed_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with an_app() as given:
+        ids = await given.enqueued(*"aabaa")
+        first = (await given.get("/jobs/newest?queue=a&limit=2", who=Role.VIEW)).document
+        rest = (await given.get(f"/jobs/newest?queue=a&before={first['next']}", who=Role.VIEW)).document
+        few = (await given.get("/jobs/newest?most=1&queue=b", who=Role.VIEW)).document
+        monkeypatch.setattr(jobs, "MOST_BYTES", 1)
+        cut = (await given.get("/jobs/newest")).document
+        next_one = (await given.get(f"/jobs/newest?before={cut['next']}&limit=1")).document
+
+    assert [job["id"] for job in (*first["jobs"], *rest["jobs"])] == [ids[n] for n in (4, 3, 1, 0)]
+    assert "next" not in rest
+    # one record was looked at, and it leads on
+    assert (few["jobs"], few["next"] > 1) == ([], True)
+    assert [job["id"] for job in (*cut["jobs"], *next_one["jobs"])] == ids[:2:-1]
+
+
+@pytest.mark.parametrize("query", ["limit=0", "most=0", "most=100001", "before=-1", "state=odd", "after=1"])
+async def test_a_look_for_the_newest_that_does_not_fit_is_refused(query: str) -> None:
+    async with an_app() as given:
+        assert (await given.get(f"/jobs/newest?{query}")).status == 422
+
+
+async def test_a_place_in_line_is_told() -> None:
+    async with an_app(clock=FakeClock()) as given:
+        keyed = {"queue": "q", "unique": {"key": "k", "until": "finished"}}
+        told = await given.done("/jobs", {"jobs": [{"queue": "q"}, keyed, {"queue": "q", "delay": 60}]})
+        first, second, later = (each["id"] for each in told["jobs"])
+        places = [(await given.get(f"/jobs/{each}/place", who=Role.VIEW)).document for each in (first, second, later)]
+        unknown = await given.get(f"/jobs/{LOST}/place")
+
+    now = START.isoformat().replace("+00:00", "Z")
+    assert places == [{"now": now, "ahead": 0}, {"now": now, "ahead": 1, "key_holder": second}, {"now": now}]
+    assert (unknown.status, unknown.error) == (404, "job_not_found")
+
+
 async def test_a_job_that_is_not_here_is_not_found() -> None:
     async with an_app() as given:
         reply = await given.get(f"/jobs/{LOST}")
@@ -271,12 +310,13 @@ async def test_whoever_only_looks_sees_nothing_that_sounds_secret(who: Role, how
         assert claim is not None
         await given.client.ack(claim, {"token": "canary"})
         [listed] = (await given.get(f"/jobs?payload={how}", who=who)).document["jobs"]
+        [newest] = (await given.get(f"/jobs/newest?payload={how}", who=who)).document["jobs"]
         one = (await given.get(f"/jobs/{done.id}?payload={how}", who=who)).document
         waited = (await given.get(f"/jobs/{done.id}/wait?payload={how}", who=who)).document["job"]
         [got] = (await given.done("/jobs/get", {"ids": [done.id], "payload": how}, who=who))["jobs"]
         made = (await given.get(f"/jobs/{done.id}?payload={how}", who=Role.PRODUCE)).document
 
-    for job in (listed, one, waited, got):
+    for job in (listed, newest, one, waited, got):
         assert _plain(job, "payload") == {"name": "Ada", "password": "***", "cards": [{"api_key": "***"}]}
         assert _plain(job, "result") == {"token": "***"}
         assert job["headers"] == {"authorization": "***", "trace": "1"}

@@ -39,7 +39,18 @@ async def test_no_call_tells_or_changes_anything_of_another_queue(text: str, tmp
 
         assert _theirs_of(database) >= before
         assert await given.client.store.stats("theirs") == [counted]
-    without_text = {"about", "servers", "ended_servers", "check", "promote"}
+    without_text = {
+        "about",
+        "servers",
+        "ended_servers",
+        "check",
+        "promote",
+        "place",
+        "why",
+        "log",
+        "moved",
+        "timed_keys",
+    }
     assert called >= {operation.name for operation in OPERATIONS} - without_text
 
 
@@ -48,7 +59,8 @@ async def test_what_is_asked_for_as_a_whole_tells_nothing_of_another_queue(tmp_p
         await _theirs(given)
         for operation in OPERATIONS:
             if operation.method == "GET" and "{id}" not in operation.path and operation.name != "news":
-                query = "?since=2020-01-01T00:00:00Z&until=2999-01-01T00:00:00Z" if operation.name == "minutes" else ""
+                timed = operation.name in ("minutes", "timings")
+                query = "?since=2020-01-01T00:00:00Z&until=2999-01-01T00:00:00Z" if timed else ""
                 reply = await given.get(operation.path.removeprefix("/api/v1") + query, who=LIMITED)
                 assert reply.status in (200, 403)
                 assert b"their" not in reply.body, operation.name
@@ -63,6 +75,8 @@ async def _theirs(given: GivenApp) -> list[str]:
     await given.done("/claims/note", {"notes": [{**held, "lines": [{"level": "info", "text": MARK}]}]})
     await given.done("/schedules/put", {"id": "their-schedule", "rule": 60, "job": job})
     await given.done("/servers/beat", {"server": SERVER})
+    timing = {"minute": "2026-01-01T00:00:00Z", "queue": "theirs", "kind": MARK, "what": "ran", "range": 0, "attempts": 1}
+    await given.done("/timings", {"timings": [timing]})
     await given.done("/kv/write", {"key": "their-key", "value": MARK})
     await given.done("/locks/take", {"name": "theirs", "holder": MARK, "ttl": 3600})
     return [each["id"] for each in reversed(told["jobs"])]

@@ -8,15 +8,17 @@ from tests.http.asgi import Sender, ask
 from tests.http.given_app import GivenApp, an_app, secret_of, until
 from tests.http.given_tokens import bearer
 from tests.http.test_table_of_routes import OTHERS
-from windlass.api.operations import NEWS, OPERATIONS, Operation
+from windlass.api.operations import LOG, NEWS, OPERATIONS, Operation
 from windlass.api.roles import Role
 
 QUERIES = {
     "minutes": "since=2026-01-01T00:00:00Z&until=2027-01-01T00:00:00Z",
+    "timings": "since=2026-01-01T00:00:00Z&until=2027-01-01T00:00:00Z",
     "wait": "timeout=0",
     "news": "topic=ends&topic=queue:a",
 }
 """What is asked where something must be."""
+_STREAMS = tuple(each.path.rpartition("/")[2] for each in (NEWS, LOG))
 
 
 async def test_a_look_changes_nothing(tmp_path: Path) -> None:
@@ -71,7 +73,7 @@ async def _look(given: GivenApp, method: str, target: str) -> int:
     asking = asyncio.ensure_future(
         ask(given.api, method, target, headers=[bearer(secret_of(Role.ADMIN))], sender=sender)
     )
-    if NEWS.path in target and method == "GET":
+    if method == "GET" and target.partition("?")[0].endswith(_STREAMS):
         await until(lambda: bool(given.api.shared.streams))
         sender.hang_up()
     return (await asking).status

@@ -1,60 +1,15 @@
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
-from starlette.types import Message
 
-from tests.http.asgi import REMOTE, Sender
-from tests.http.given_app import LIMITED, GivenApp, an_app, secret_of, until
-from windlass.api.roles import Role
-from windlass.http.routes import news
+from tests.http.given_app import LIMITED, an_app, until
+from tests.http.streams import Stream, a_stream, time_passes
+from windlass.http import streaming
 from windlass.testing import FakeClock
 
 
-class Stream:
-    """A reader of news, who takes a part when the test does."""
-
-    def __init__(self) -> None:
-        self.sender = Sender()
-        self.status = 0
-        self.headers: dict[bytes, bytes] = {}
-        self.parts: asyncio.Queue[bytes] = asyncio.Queue(maxsize=1)
-        self.ended = asyncio.Event()
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status, self.headers = message["status"], dict(message["headers"])
-            return
-        if message["body"]:
-            await self.parts.put(message["body"])
-        if not message.get("more_body", False):
-            self.ended.set()
-
-
-@asynccontextmanager
-async def a_stream(given: GivenApp, query: str, who: str = Role.VIEW) -> AsyncGenerator[Stream]:
-    stream = Stream()
-    scope: dict[str, Any] = {
-        "type": "http", "http_version": "1.1", "method": "GET", "path": "/api/v1/news", "root_path": "",
-        "query_string": query.encode(), "client": (REMOTE, 1),
-        "headers": [(b"host", b"localhost"), (b"authorization", f"Bearer {secret_of(who)}".encode())],
-    }  # fmt: skip
-    told = asyncio.ensure_future(given.api(scope, stream.sender.receive, stream.send))
-    try:
-        yield stream
-    finally:
-        stream.sender.hang_up()
-        while not told.done():
-            if not stream.parts.empty():
-                stream.parts.get_nowait()
-            await asyncio.sleep(0)
-        await told
-
-
 async def test_news_is_told_as_it_comes() -> None:
-    async with an_app() as given, a_stream(given, "topic=queue:a&topic=ends&topic=queue:b") as stream:
+    async with an_app() as given, a_stream(given, "/news?topic=queue:a&topic=ends&topic=queue:b") as stream:
         assert await stream.parts.get() == b": ok\n\n"
         await given.enqueued("c")
         await given.enqueued("a")
@@ -71,7 +26,7 @@ async def test_news_is_told_as_it_comes() -> None:
 
 
 async def test_what_rings_for_a_slow_reader_is_told_together() -> None:
-    async with an_app() as given, a_stream(given, "topic=queue:a&topic=queue:b&topic=queue:c") as stream:
+    async with an_app() as given, a_stream(given, "/news?topic=queue:a&topic=queue:b&topic=queue:c") as stream:
         await until(stream.parts.full)
         for queue in "abcabcabc":
             await given.enqueued(queue)
@@ -87,32 +42,32 @@ async def test_what_rings_for_a_slow_reader_is_told_together() -> None:
 
 async def test_a_silent_stream_tells_that_it_lives() -> None:
     clock = FakeClock()
-    async with an_app(clock=clock) as given, a_stream(given, "topic=ends") as stream:
+    async with an_app(clock=clock) as given, a_stream(given, "/news?topic=ends") as stream:
         await stream.parts.get()
         for _ in range(2):
-            await _silence(clock, stream)
+            await time_passes(clock, stream)
             assert await stream.parts.get() == b": still here\n\n"
 
 
 async def test_a_stream_ends_for_whoever_is_no_longer_known() -> None:
     clock = FakeClock()
-    async with an_app(clock=clock) as given, a_stream(given, "topic=ends") as stream:
+    async with an_app(clock=clock) as given, a_stream(given, "/news?topic=ends") as stream:
         await stream.parts.get()
         given.tokens.tokens = []
-        await _silence(clock, stream)
+        await time_passes(clock, stream)
 
         assert stream.ended.is_set()
 
 
 async def test_a_stream_with_news_ends_for_whoever_is_no_longer_known_too() -> None:
     clock = FakeClock()
-    async with an_app(clock=clock) as given, a_stream(given, "topic=queue:a") as stream:
+    async with an_app(clock=clock) as given, a_stream(given, "/news?topic=queue:a") as stream:
         await stream.parts.get()
         await given.client.enqueue("a")
         await stream.parts.get()
         given.tokens.tokens = []
         for _ in range(3):
-            clock.advance(news.STILL_HERE / 3)
+            clock.advance(streaming.STILL_HERE / 3)
             await given.client.enqueue("a")
             await _heard_or_ended(stream)
 
@@ -120,7 +75,11 @@ async def test_a_stream_with_news_ends_for_whoever_is_no_longer_known_too() -> N
 
 
 async def test_a_stop_ends_every_stream_and_takes_no_more() -> None:
-    async with an_app() as given, a_stream(given, "topic=ends") as one, a_stream(given, "topic=flags") as other:
+    async with (
+        an_app() as given,
+        a_stream(given, "/news?topic=ends") as one,
+        a_stream(given, "/news?topic=flags") as other,
+    ):
         await asyncio.gather(one.parts.get(), other.parts.get())
         given.api.stop_waiting()
         await asyncio.gather(one.ended.wait(), other.ended.wait())
@@ -130,7 +89,7 @@ async def test_a_stop_ends_every_stream_and_takes_no_more() -> None:
 
 async def test_whoever_hangs_up_is_listened_for_no_more() -> None:
     async with an_app() as given:
-        async with a_stream(given, "topic=ends&topic=queue:a") as stream:
+        async with a_stream(given, "/news?topic=ends&topic=queue:a") as stream:
             await stream.parts.get()
             assert not given.hub.silent
 
@@ -139,8 +98,8 @@ async def test_whoever_hangs_up_is_listened_for_no_more() -> None:
 
 
 async def test_no_more_than_so_many_streams_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(news, "MOST_STREAMS", 1)
-    async with an_app() as given, a_stream(given, "topic=ends") as stream:
+    monkeypatch.setattr(streaming, "MOST_STREAMS", 1)
+    async with an_app() as given, a_stream(given, "/news?topic=ends") as stream:
         await stream.parts.get()
         reply = await given.get("/news?topic=ends")
 
@@ -157,7 +116,7 @@ async def test_a_topic_that_is_none_is_refused(query: str) -> None:
 
 async def test_who_is_limited_to_a_queue_hears_nothing_of_others() -> None:
     query = "topic=queue:theirs&topic=ends&topic=flags&topic=pauses&topic=schedules&topic=lock:l&topic=queue:mine"
-    async with an_app() as given, a_stream(given, query, LIMITED) as stream:
+    async with an_app() as given, a_stream(given, f"/news?{query}", LIMITED) as stream:
         await stream.parts.get()
         await given.enqueued("theirs")
         claims = await given.claimed("other")
@@ -172,9 +131,3 @@ async def _heard_or_ended(stream: Stream) -> None:
     await until(lambda: not stream.parts.empty() or stream.ended.is_set())
     if not stream.parts.empty():
         stream.parts.get_nowait()
-
-
-async def _silence(clock: FakeClock, stream: Stream) -> None:
-    while stream.parts.empty() and not stream.ended.is_set():
-        clock.advance(1)
-        await asyncio.sleep(0)

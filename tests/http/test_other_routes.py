@@ -4,6 +4,9 @@ import pytest
 
 from tests.http.given_app import LIMITED, GivenApp, an_app
 from windlass.api.roles import Role
+from windlass.core.duration import EPOCH
+from windlass.core.stats import BOUNDS
+from windlass.testing.clock import START
 
 NIGHTLY = {"id": "nightly", "rule": "0 2 * * *", "job": {"queue": "reports", "payload": {"n": 1}}}
 SERVER: dict[str, Any] = {
@@ -194,6 +197,43 @@ async def test_queues_are_counted_and_paused() -> None:
     assert (one["queue"], paused, kinds) == ("a", {"names": ["b"]}, {"names": ["k"]})
     assert 50 < due["due_in"] <= 60
     assert sum(row["counts"]["enqueued"] for row in minutes) == 2
+
+
+TIMING: dict[str, Any] = {
+    "minute": "2026-01-01T01:00:00+01:00", "queue": "q", "kind": "", "what": "ran", "range": 3, "attempts": 2,
+}  # fmt: skip
+
+
+async def test_timings_are_added_up_once() -> None:
+    async with an_app() as given:
+        for request in ("1", "1", "2"):
+            await given.done("/timings", {"timings": [TIMING]}, who=Role.WORK, request=request)
+        look = "/timings?since=2026-01-01T00:00:00Z&until=2026-01-01T00:01:00Z"
+        told = (await given.get(look, who=Role.VIEW)).document
+
+    assert told == {"bounds": list(BOUNDS), "timings": [{**TIMING, "minute": "2026-01-01T00:00:00Z", "attempts": 4}]}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"minute": "2026-01-01T00:00:01Z"},
+        {"minute": "2026-01-01T00:00:00"},
+        {"queue": "no spaces"},
+        {"kind": "no spaces"},
+        {"what": "slept"},
+        {"range": len(BOUNDS) + 1},
+        {"range": -1},
+        {"attempts": -1},
+        {"attempts": 2**31},
+    ],
+)
+async def test_a_timing_that_means_nothing_is_refused(wrong: dict[str, object]) -> None:
+    async with an_app() as given:
+        reply = await given.post("/timings", {"timings": [TIMING, {**TIMING, **wrong}]})
+
+        assert reply.status == 422
+        assert await given.client.store.timings(since=EPOCH, until=START) == []
 
 
 async def _schedule(given: GivenApp) -> Any:  # noqa: ANN401 - the JSON edge

@@ -10,12 +10,15 @@ import pytest
 
 from windlass.core.errors import NotAllowed, NotTransactional
 from windlass.core.filters import JobFilter
-from windlass.core.job import Claim, Failure, Note, PreparedJob, Progress, Token
+from windlass.core.job import Claim, Failure, Job, Note, PreparedJob, Progress, Token
+from windlass.core.moving import Moved, Packed, Parcel
 from windlass.core.retention import KEEP_ALL
 from windlass.core.schedule import Firing, Schedule
+from windlass.core.stats import TimingCount
 from windlass.core.store import (
     CancelOutcome,
     Changed,
+    JobPage,
     KvWrite,
     RescueRequest,
     ServerRecord,
@@ -25,12 +28,13 @@ from windlass.core.store import (
 from windlass.core.topics import ENDS, FLAGS, PAUSES, SCHEDULES, lock_topic, queue_topic
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead
-from windlass.http.scoped import ScopedStore
+from windlass.http.scoped import ScopedStore, merged
 from windlass.stores.memory import MemoryStore
 from windlass.testing import FakeClock, SeededRng
 from windlass.testing.conformance.given import SECOND, a_job, settlement, wanting
 
 GUESS = Token("guess")
+AWAY = Moved("postgres://db/jobs", "move-1")
 LONG_AGO, FAR_OFF = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 
 
@@ -53,6 +57,8 @@ class Place:
             await self.store.schedules(["theirs"]),
             [record for record in await self.store.servers() if record.id == "theirs#1"],
             await self.store.kv_scan(b"", after=None, limit=100),
+            await self.store.timings(since=LONG_AGO, until=FAR_OFF),
+            await self.store.moved(),
         )
 
 
@@ -68,6 +74,7 @@ async def place() -> AsyncIterator[Place]:
         await store.settle([settlement(first, ToDead(Failure("no")))])
         await store.write_schedule(_schedule(queue, queue), expected=None)
         await store.beat(_server(queue))
+        await store.write_timings([_timing(queue)])
         made[queue] = (waiting, second, dead)
     await store.kv_write(KvWrite(b"k", b"theirs"))
     yield Place(store, ScopedStore(store, ["ours"]), *made["theirs"])
@@ -83,6 +90,10 @@ def _server(queue: str) -> ServerRecord:
     return ServerRecord(f"{queue}#1", queue, "host", 1, "1", now, now, queues=(queue,))
 
 
+def _timing(queue: str) -> TimingCount:
+    return TimingCount(datetime(2026, 1, 1, tzinfo=UTC), queue, "", "ran", 0, 1)
+
+
 Ask = Callable[[Place], Awaitable[Any]]
 NOT_THERE: dict[str, tuple[Ask, Any]] = {
     "get": (lambda p: p.view.get([p.waiting.id]), [None]),
@@ -96,6 +107,8 @@ NOT_THERE: dict[str, tuple[Ask, Any]] = {
     "note": (lambda p: p.view.note([Note(p.running.job.id, GUESS, Progress(1))]), [False]),
     "stats": (lambda p: p.view.stats("theirs"), []),
     "jobs": (lambda p: p.view.jobs(JobFilter(queue="theirs"), after=None, limit=10), []),
+    "newest": (lambda p: p.view.newest(JobFilter(queue="theirs"), before=None, limit=10, most=10), JobPage([], None)),
+    "place": (lambda p: p.view.place(p.waiting.id), None),
     "remove_schedule": (lambda p: p.view.remove_schedule("theirs"), False),
     "write_schedule": (lambda p: p.view.write_schedule(_schedule("theirs", "ours"), expected=2), None),
     "ended_servers": (lambda p: p.view.ended_servers(), []),
@@ -124,11 +137,19 @@ REFUSED: dict[str, Ask] = {
     "due_schedules": lambda p: p.view.due_schedules([], limit=10),
     "audit": lambda p: p.view.audit(limit=10),
     "check": lambda p: p.view.check(),
+    "write_timings": lambda p: p.view.write_timings([_timing("ours"), _timing("theirs")]),
+    "set_moved": lambda p: p.view.set_moved(AWAY),
+    "pack": lambda p: p.view.pack("ours", limit=10),
+    "unpack": lambda p: p.view.unpack(Parcel("m", "ours", 1, Packed([], []))),
+    "unpacked": lambda p: p.view.unpacked("m", "ours"),
+    "let_go": lambda p: p.view.let_go(jobs=[p.waiting.id]),
+    "timed_keys": lambda p: p.view.timed_keys(limit=10),
+    "take_keys": lambda p: p.view.take_keys([]),
 }
 """What names another queue, or is about all of them, is refused."""
 
-FILTERED = {"schedules", "servers", "minutes", "listen"}
-OF_NO_QUEUE = {"open", "close", "sibling", "features", "join", "transaction", "write_audit"}
+FILTERED = {"schedules", "servers", "minutes", "timings", "listen"}
+OF_NO_QUEUE = {"open", "close", "sibling", "features", "join", "transaction", "write_audit", "moved"}
 
 
 def test_every_method_of_a_store_is_spoken_of_here() -> None:
@@ -200,6 +221,7 @@ async def test_lists_hold_what_is_ours(place: Place) -> None:
     assert [schedule.id for schedule in (await place.view.schedules()).schedules] == ["ours"]
     assert [record.id for record in await place.view.servers()] == ["ours#1"]
     assert {row.queue for row in await place.view.minutes(since=LONG_AGO, until=FAR_OFF)} == {"ours"}
+    assert {row.queue for row in await place.view.timings(since=LONG_AGO, until=FAR_OFF)} == {"ours"}
 
 
 async def test_pages_of_several_queues_are_in_the_order_of_the_enqueue(place: Place) -> None:
@@ -210,6 +232,56 @@ async def test_pages_of_several_queues_are_in_the_order_of_the_enqueue(place: Pl
     rest = await both.jobs(JobFilter(), after=first[-1].seq, limit=4)
 
     assert [*first, *rest] == everything
+
+
+@pytest.mark.parametrize("limit, most", [(3, 100), (100, 3), (2, 6), (100, 100)])
+async def test_the_newest_of_several_queues_come_in_their_order_and_none_is_left_out(
+    place: Place, limit: int, most: int
+) -> None:
+    both = ScopedStore(place.store, ["ours", "theirs", "nothing"])
+    everything = await place.store.jobs(JobFilter(), after=None, limit=100)
+    found: list[Job] = []
+    before: int | None = None
+
+    while True:
+        page = await both.newest(JobFilter(), before=before, limit=limit, most=most)
+        assert len(page.jobs) <= limit
+        found += page.jobs
+        if (before := page.next) is None:
+            break
+
+    assert found == everything[::-1]
+
+
+async def test_what_lies_behind_a_queue_that_was_not_looked_at_so_far_waits_for_a_later_page(place: Place) -> None:
+    first, second, third, fourth, *_ = await place.store.jobs(JobFilter(), after=None, limit=100)
+
+    page = merged([JobPage([fourth], third.seq), JobPage([third, first], None)], limit=10)
+
+    assert page == JobPage([fourth, third], third.seq)
+    assert merged([JobPage([second], None), JobPage([third, first], None)], limit=2) == JobPage(
+        [third, second], second.seq
+    )
+
+
+async def test_who_holds_a_key_is_not_told_where_that_is_of_another_queue(place: Place) -> None:
+    key = Unique("k", scope="global")
+    job = a_job("ours", unique=key)
+    await place.store.enqueue([job])
+    await place.store.claim(wanting("ours", limit=2))
+    holder = a_job("theirs", unique=key)
+    await place.store.enqueue([holder])
+
+    whole, seen = await place.store.place(job.id), await place.view.place(job.id)
+
+    assert whole is not None
+    assert (whole.key_holder, seen) == (holder.id, whole._replace(key_holder=None))
+
+
+async def test_where_the_store_has_gone_is_told_to_everybody(place: Place) -> None:
+    await place.store.set_moved(AWAY)
+
+    assert await place.view.moved() == AWAY
 
 
 async def test_our_own_work_goes_on(place: Place) -> None:

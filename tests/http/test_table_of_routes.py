@@ -7,13 +7,14 @@ import pytest
 from tests.http.asgi import ask
 from tests.http.given_app import GivenApp, an_app, secret_of
 from tests.http.given_tokens import bearer
-from windlass.api.operations import NEWS, OPERATIONS, Operation
+from windlass.api.operations import LOG, NEWS, OPERATIONS, Operation
 from windlass.api.roles import Role
 from windlass.http.routes.table import HANDLED
 from windlass.http.routing import OnlyRoute
 
 OTHERS = {
     ("GET", "/api/v1/openapi.json"),
+    ("GET", "/metrics"),
     ("POST", "/api/v1/session"),
     ("DELETE", "/api/v1/session"),
     ("GET", "/health/live"),
@@ -30,7 +31,7 @@ PUBLIC = {path for _, path in OTHERS if path.startswith("/health")}
 def test_every_operation_has_exactly_one_handler() -> None:
     handled = Counter(each.operation.name for each in HANDLED)
 
-    assert handled + Counter([NEWS.name]) == Counter(operation.name for operation in OPERATIONS)
+    assert handled + Counter([NEWS.name, LOG.name]) == Counter(operation.name for operation in OPERATIONS)
     assert max(handled.values()) == 1
 
 

@@ -1,6 +1,7 @@
 import io
 import json
 import logging
+import pickle
 import signal
 import sys
 from collections.abc import Generator
@@ -31,6 +32,7 @@ def bare_root() -> Generator[logging.Logger]:
         root.handlers[:] = handlers
         root.setLevel(level)
         ours.handlers.clear()
+        ours.setLevel(logging.NOTSET)
 
 
 def record(message: str = "said", *args: object, **fields: Any) -> logging.LogRecord:  # noqa: ANN401 - as a record's
@@ -170,6 +172,30 @@ def test_a_root_logger_that_the_app_has_set_up_is_left_alone() -> None:
 
     assert (ours.getvalue(), theirs.getvalue()) == ("", "app: said\n")
     assert level == logging.WARNING
+
+
+def test_what_is_kept_with_jobs_alone_is_made_and_not_shown() -> None:
+    shown, kept = io.StringIO(), io.StringIO()
+    logs = Logs("human", "warning", shown)
+    logs.kept_from = logging.INFO
+
+    with bare_root() as root:
+        pickle.loads(pickle.dumps(logs)).take_root()  # noqa: S301 - as it goes to child processes
+        level_elsewhere = root.level
+        root.handlers.clear()
+        logs.take_root()
+        root.addHandler(logging.StreamHandler(kept))
+        for name in ("app", "windlass.jobs"):
+            logging.getLogger(name).info("info of %s", name)
+            logging.getLogger(name).warning("warning of %s", name)
+
+    assert level_elsewhere == logging.INFO
+    assert [line.partition("WARNING ")[2] for line in shown.getvalue().splitlines()] == [
+        "warning of app",
+        "warning of windlass.jobs",
+    ]
+    # a line for each success would cost as much as the job
+    assert kept.getvalue().splitlines() == ["info of app", "warning of app", "warning of windlass.jobs"]
 
 
 def test_what_is_said_while_the_app_is_loaded_is_seen() -> None:

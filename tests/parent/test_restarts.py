@@ -115,7 +115,7 @@ def test_a_start_that_the_system_refuses_is_tried_again(caplog: pytest.LogCaptur
     order = Order(app="tasks:app", flags={}, processes=1, grace=0, log_format="human", log_level="info")
     tries: list[float] = []
 
-    def start() -> ChildProcess:
+    def start(_: int) -> ChildProcess:
         tries.append(time.monotonic())
         if len(tries) == 3:
             os.kill(os.getpid(), signal.SIGTERM)
@@ -133,7 +133,7 @@ def test_a_signal_is_heard_before_all_children_are_started() -> None:
     order = Order(app="tasks:app", flags={}, processes=1_000, grace=0, log_format="human", log_level="info")
     tries: list[float] = []
 
-    def start() -> ChildProcess:
+    def start(_: int) -> ChildProcess:
         tries.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGTERM)
         message = "no room for another process"

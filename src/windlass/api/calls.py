@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from windlass.api.claims import Ending, Held, Note, Renewed, Settled, Stop, Wait
-from windlass.api.jobs import Enqueued, Job, NewJob
+from windlass.api.jobs import Enqueued, Job, LogLine, NewJob, Progress
 from windlass.api.looks import Audit, Chosen, Finding, Glance, Minute, Queue, Retained, Server
 from windlass.api.problems import Problem
 from windlass.api.roles import Role
@@ -84,6 +84,19 @@ class Waited(Told, kw_only=True):
 
     outcome: Literal["completed", "timed_out", "not_found"]
     job: Job | None = None
+
+
+class Followed(Told, kw_only=True):
+    """How a job stands, and the lines of its log that were not told yet; each event of the stream is one of these.
+
+    After one with `ended` there are no more: its state is that of its end, or null when no record of it is left.
+    """
+
+    state: State | None
+    delivery: int = 0
+    progress: Progress | None = None
+    lines: list[LogLine] = []
+    ended: bool = False
 
 
 class GetAsked(Asked, kw_only=True):

@@ -1,6 +1,6 @@
 """Jobs, as the API writes and reads them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, get_args
 
 from msgspec import UNSET, MsgspecError, Raw, UnsetType, ValidationError
@@ -220,14 +220,14 @@ def told(job: core.Job, *, as_bytes: bool = False) -> Job:
         result=result,
         result_base64=result_bytes,
         result_codec=job.result_codec,
-        progress=None if job.progress is None else _progress(job.progress),
+        progress=progress_told(job.progress),
         cancel_requested=job.cancel_requested,
         unique_key=job.unique_key,
         parent_id=job.parent_id,
         schedule_id=job.schedule_id,
         limit_key=job.limit_key,
         history=[_delivery(each) for each in job.history],
-        log=[LogLine(at=line.at, level=line.level, text=line.text, delivery=line.delivery) for line in job.log],
+        log=log_told(job.log),
     )
 
 
@@ -263,8 +263,14 @@ def is_json(value: bytes) -> bool:
     return True
 
 
-def _progress(progress: core.Progress) -> Progress:
-    return Progress(done=progress.done, total=progress.total, note=progress.note)
+def progress_told(progress: core.Progress | None) -> Progress | None:
+    """Return how far a job is, as it is told."""
+    return None if progress is None else Progress(done=progress.done, total=progress.total, note=progress.note)
+
+
+def log_told(lines: Sequence[core.LogLine]) -> list[LogLine]:
+    """Return lines of a log as they are told."""
+    return [LogLine(at=line.at, level=line.level, text=line.text, delivery=line.delivery) for line in lines]
 
 
 def _delivery(ended: core.Delivery) -> Delivery:

@@ -9,9 +9,13 @@ from windlass.api.shape import Asked, Count, Id, Limit, Moment, Name, Seconds, T
 from windlass.core import stats as core
 from windlass.core import store as seam
 from windlass.core.filters import JobFilter
+from windlass.core.ids import JobId
 from windlass.core.job import Token
 from windlass.core.retention import Keep, Retention
 from windlass.core.states import State
+
+MOST_LOOKED = 100_000
+"""Records that one look for the newest jobs may take in."""
 
 
 class Chosen(Asked, kw_only=True):
@@ -43,11 +47,39 @@ class Listing(Chosen, kw_only=True):
     payload: Literal["json", "base64"] = "json"
 
 
+class NewestAsked(Chosen, kw_only=True):
+    """A page of jobs, the newest first: those before the sequence number `before`.
+
+    About `most` records are looked at, however few of them match.
+    """
+
+    before: Count | None = None
+    limit: Limit = 100
+    most: Annotated[int, Meta(ge=1, le=MOST_LOOKED)] = 10_000
+    payload: Literal["json", "base64"] = "json"
+
+
 class Jobs(Told, kw_only=True):
-    """A page of jobs; with `next` there may be more, past it."""
+    """A page of jobs, perhaps an empty one; with `next` there may be more, past it or, the newest first, before it."""
 
     jobs: list[Job]
     next: int | None = None
+
+
+class Place(Told, kw_only=True):
+    """What stands between a job and its claim: pending jobs `ahead` of it, up to 1,000, and who holds its unique key.
+
+    `now` is the time of the store at that look. Without `ahead` the job is not pending.
+    """
+
+    now: Moment
+    ahead: int | None = None
+    key_holder: str | None = None
+
+
+def place_of(told: Place) -> seam.Place:
+    """Return what stands between a job and its claim."""
+    return seam.Place(told.now, told.ahead, None if told.key_holder is None else JobId(told.key_holder))
 
 
 class Glance(Told, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 import msgspec
 
-from windlass.api import calls, claims, jobs, looks, schedules
+from windlass.api import calls, claims, jobs, looks, moving, reasons, schedules, timings
 from windlass.api.roles import Role
 
 A = TypeVar("A", bound=msgspec.Struct)
@@ -108,11 +108,26 @@ GET = _operation("get", "POST /jobs/get", calls.GetAsked, calls.GetTold, "Return
 JOBS = _operation(
     "jobs", "GET /jobs", looks.Listing, looks.Jobs, "List jobs in the order of their enqueue", _VIEW, _WORK, _OPERATE
 )
+NEWEST = _operation(
+    "newest", "GET /jobs/newest", looks.NewestAsked, looks.Jobs, "List jobs, the newest first", _VIEW, _WORK, _OPERATE
+)
 JOB = _operation(
     "job", "GET /jobs/{id}", calls.JobAsked, jobs.Job, "Return one job, with its history and log", *_EVERYONE,
     statuses=(404,),
 )  # fmt: skip
 WAIT = _operation("wait", "GET /jobs/{id}/wait", calls.WaitAsked, calls.Waited, "Wait for the end of a job", *_EVERYONE)
+PLACE = _operation(
+    "place", "GET /jobs/{id}/place", calls.Nothing, looks.Place, "Tell what stands between a job and its claim",
+    *_EVERYONE, statuses=(404,),
+)  # fmt: skip
+WHY = _operation(
+    "why", "GET /jobs/{id}/why", calls.Nothing, reasons.Why,
+    "Tell why a job has not run, where it is, or how it ended", _VIEW, _WORK, _OPERATE, statuses=(404,),
+)  # fmt: skip
+LOG = _operation(
+    "log", "GET /jobs/{id}/log", calls.Nothing, calls.Followed,
+    "Tell, as server-sent events, the log and the progress of a job until its end", *_EVERYONE, statuses=(404,),
+)  # fmt: skip
 CANCEL = _operation(
     "cancel", "POST /jobs/cancel", calls.CancelAsked, calls.CancelTold,
     "End waiting jobs, and ask running ones to stop", _PRODUCE, _WORK, _OPERATE, repeat=Repeat.REPLY, statuses=(409,),
@@ -154,6 +169,15 @@ KINDS = _operation(
 MINUTES = _operation(
     "minutes", "GET /minutes", calls.MinutesAsked, calls.MinutesTold, "Tell what happened in each minute",
     _VIEW, _WORK, _OPERATE,
+)  # fmt: skip
+
+TIMINGS = _operation(
+    "timings", "GET /timings", calls.MinutesAsked, timings.TimingsTold, "Tell how long attempts took in each minute",
+    _VIEW, _WORK, _OPERATE,
+)  # fmt: skip
+WRITE_TIMINGS = _operation(
+    "write_timings", "POST /timings", timings.TimingsWritten, calls.Nothing,
+    "Add to the counts of how long attempts took", _WORK, repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
 
 SERVERS = _operation(
@@ -244,6 +268,36 @@ WRITE_AUDIT = _operation(
 CHECK = _operation(
     "check", "GET /check", calls.Nothing, calls.CheckTold, "Look over the store's health and settings",
     _VIEW, _WORK, _OPERATE,
+)  # fmt: skip
+MOVED = _operation(
+    "moved", "GET /move", calls.Nothing, moving.MovedTold, "Tell where the jobs of this store go or went", *_EVERYONE
+)
+SET_MOVED = _operation(
+    "set_moved", "POST /move/set", moving.SetMovedAsked, calls.Nothing,
+    "Let the store take nothing new, since its jobs go elsewhere, or take jobs again",
+)  # fmt: skip
+PACK = _operation(
+    "pack", "POST /move/pack", moving.PackAsked, moving.Packed, "Return waiting jobs of a queue whole; they stay"
+)
+UNPACK = _operation(
+    "unpack", "POST /move/unpack", moving.Parcel, moving.UnpackTold,
+    "Put the jobs of a parcel in line as they are, if it is the next one", repeat=Repeat.STORE,
+)  # fmt: skip
+UNPACKED = _operation(
+    "unpacked", "POST /move/unpacked", moving.UnpackedAsked, moving.UnpackedTold,
+    "Tell the last parcel that was unpacked here",
+)  # fmt: skip
+LET_GO = _operation(
+    "let_go", "POST /move/let_go", moving.LetGoAsked, calls.Nothing, "Forget what another store has now",
+    repeat=Repeat.REPLY, statuses=(409,),
+)  # fmt: skip
+TIMED_KEYS = _operation(
+    "timed_keys", "POST /move/timed_keys", moving.TimedKeysAsked, moving.TimedKeys,
+    "List unique keys that only time frees",
+)  # fmt: skip
+TAKE_KEYS = _operation(
+    "take_keys", "POST /move/take_keys", moving.TakeKeysAsked, calls.Nothing,
+    "Let keys be held here until their time is over, those that are free",
 )  # fmt: skip
 NEWS = _operation(
     "news", "GET /news", calls.NewsAsked, calls.News,

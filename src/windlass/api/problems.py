@@ -16,6 +16,7 @@ _STATUSES: Final[Mapping[type[errors.WindlassError], int]] = {
     errors.JobNotFound: 404,
     errors.ScheduleNotFound: 404,
     errors.NotAllowed: 403,
+    errors.StoreMoved: 410,
     errors.StoreUnavailable: 503,
     errors.ClientClosed: 503,
     errors.WindlassError: 409,

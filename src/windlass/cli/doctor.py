@@ -10,8 +10,21 @@ from windlass.cli.options import output_options, store_options
 from windlass.cli.output import BAD, FAINT, GOOD, POOR, Cell, print_json, print_paragraph, say
 from windlass.cli.reach import Choice, Reached, outside, reached
 from windlass.client.checkup import checkup, worst
+from windlass.core.errors import (
+    Fenced,
+    NotAllowed,
+    SchemaMissing,
+    SchemaTooNew,
+    SchemaTooOld,
+    StoreCorrupt,
+    StoreFull,
+    StoreOwned,
+    StoreReadOnly,
+    StoreUnavailable,
+)
 from windlass.core.store import Finding
-from windlass.exit_codes import ExitCode
+from windlass.exit_codes import ExitCode, exit_code_of
+from windlass.system import SystemClock
 
 MARKS: Final = {"ok": Cell("ok", GOOD), "warning": Cell("warning", POOR), "error": Cell("ERROR", BAD)}
 
@@ -23,17 +36,51 @@ MARKS: Final = {"ok": Cell("ok", GOOD), "warning": Cell("warning", POOR), "error
 def doctor(*, strict: bool, app: str | None, url: str | None, as_json: bool) -> None:
     """Look for what is wrong, and say what to do.
 
-    It checks the store, its settings, versions, leases, servers, queues, kinds, dead jobs and schedules, and changes
-    nothing. Ends with 1 when it finds an error, with --strict also for a warning.
+    It checks the store, its settings, versions, clocks, leases, servers, queues, kinds, jobs that wait long, dead jobs
+    and schedules, and changes nothing. Ends with 1 when it finds an error, with --strict also for a warning; with 5
+    when the store cannot be reached.
     """
-    findings = asyncio.run(_look(Choice(app, url)))
+    findings, unreached = _found(Choice(app, url))
     level = worst(findings)
     if as_json:
         print_json({"level": level, "findings": [finding._asdict() for finding in findings]})
     else:
         _print(findings)
+    if unreached is not None:
+        raise click.exceptions.Exit(exit_code_of(unreached)) from unreached
     if level == "error" or (strict and level == "warning"):
         raise click.exceptions.Exit(ExitCode.FAILED)
+
+
+def _found(choice: Choice) -> tuple[list[Finding], StoreUnavailable | None]:
+    """Return what was found, and what the store said if it did not let itself be looked at."""
+    try:
+        return asyncio.run(_look(choice)), None
+    except StoreUnavailable as error:
+        return [Finding("store", "error", str(error), _advice(error))], error
+
+
+def _advice(error: StoreUnavailable) -> str:
+    match error:
+        case SchemaMissing():
+            return "look whether the URL is right; the first enqueue, or windlass migrate, makes what is missing"
+        case SchemaTooOld():
+            return "bring it up to this release: windlass migrate"
+        case SchemaTooNew():
+            return "upgrade windlass here to the release that the servers run"
+        case StoreCorrupt():
+            return "stop all processes, keep a copy of what is there, and restore it from a backup"
+        case StoreFull():
+            return "make room, then look again: what was accepted is kept"
+        case StoreReadOnly() | NotAllowed():
+            return "look at the rights of this user, role or token"
+        case StoreOwned() | Fenced():
+            return "look again when the other process has stopped, or through windlass serve"
+        case _:
+            return (
+                "see that it runs and can be reached from this machine: host, port, user, password and TLS in the URL "
+                "(windlass config shows which is used)"
+            )
 
 
 async def _look(choice: Choice) -> list[Finding]:
@@ -44,7 +91,7 @@ async def _look(choice: Choice) -> list[Finding]:
         return [
             _settings(settings.unknown),
             *_app(found),
-            *await checkup(found.client.store, dead_after=dead_after),
+            *await checkup(found.client.store, dead_after=dead_after, clock=SystemClock().now),
         ]
 
 

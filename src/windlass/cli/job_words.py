@@ -11,6 +11,7 @@ import click
 
 from windlass.app.app import App
 from windlass.app.handler import Handler
+from windlass.cli.complete_names import complete_queues
 from windlass.core.errors import InvalidValue
 from windlass.core.job import PRIORITY_HIGH, PRIORITY_LOW, PRIORITY_NORMAL, NewJob
 from windlass.handlers.arguments import JsonArguments
@@ -64,7 +65,9 @@ _OPTIONS: Final[Sequence[Callable[[Any], Any]]] = (
     click.option("--args", metavar="JSON", help="The arguments as one JSON object, - for stdin, or @file."),
     click.option("--payload", metavar="TEXT", help="The bytes of a raw job: a text, - for stdin, or @file."),
     click.option("--kind", "raw_kind", metavar="KIND", help="The kind of a job that no app is asked about."),
-    click.option("--queue", metavar="QUEUE", help="The queue; by default that of the handler."),
+    click.option(
+        "--queue", metavar="QUEUE", shell_complete=complete_queues, help="The queue; by default that of the handler."
+    ),
     click.option(
         "--priority", callback=read_priority, metavar="N", help="high, normal, low, or a number: the lowest goes first."
     ),

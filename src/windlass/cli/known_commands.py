@@ -4,6 +4,7 @@ import difflib
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 
 class KnownCommands(click.Group):
@@ -14,7 +15,8 @@ class KnownCommands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that `args` begin with."""
         name, known = args[0], self.list_commands(ctx)
-        if name not in known and not name.startswith("-"):
+        # while a shell completes what is typed, nothing is an error
+        if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             near = difflib.get_close_matches(name, known, n=1)
             advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
             message = f"no such command {name!r}: {advice}"
@@ -37,8 +39,15 @@ class DefaultGroup(KnownCommands):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Name the default command where none is."""
-        # while a shell completes what is typed, nothing is called
-        wanted = not ctx.resilient_parsing
-        if wanted and (not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)):
+        # while a shell completes what is typed, the name of a command may still come
+        none_named = not args and not ctx.resilient_parsing
+        if none_named or (args and args[0].startswith("-") and args[0] not in ctx.help_option_names):
             args = [self.default, *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands that begin so, and the options of the default one."""
+        found = super().shell_complete(ctx, incomplete)
+        if incomplete.startswith("-"):
+            found += self.commands[self.default].shell_complete(ctx, incomplete)
+        return found

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from windlass.cli.known_commands import KnownCommands
 from windlass.core.errors import MissingExtra
@@ -47,6 +48,16 @@ class LazyGroup(KnownCommands):
         found: object = getattr(module, cmd_name)
         assert isinstance(found, click.Command)  # noqa: S101 - a mistake of ours, found by any test of the command
         return found
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands that begin so, without loading any."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [
+            CompletionItem(name, help=place.summary)
+            for name, place in self.places.items()
+            if name.startswith(incomplete)
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without loading any."""

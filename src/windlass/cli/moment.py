@@ -1,8 +1,15 @@
 """A point in time as it is written on the command line."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 import click
+
+from windlass.config.forms import Span
+from windlass.core.errors import InvalidValue
+from windlass.system import SystemClock
+
+EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def read_moment(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
@@ -24,3 +31,17 @@ def read_moment(ctx: click.Context, param: click.Parameter, value: str | None) -
         message = f"{value.strip()} is outside of the years 1 to 9999 in UTC"
         raise click.BadParameter(message, ctx, param) from None
     return at
+
+
+def read_past(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
+    """Read a time in ISO 8601, or how long ago it was: `30m`, `1h`, `7d`."""
+    if value is None:
+        return None
+    try:
+        ago = Span().read(value.strip(), "it")
+    except InvalidValue:
+        return read_moment(ctx, param, value)
+    assert isinstance(ago, timedelta)  # noqa: S101 - what the form of a duration returns
+    now = SystemClock().now()
+    # longer ago than there are years: since ever
+    return now - ago if ago < now - EARLIEST else EARLIEST

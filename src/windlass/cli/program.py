@@ -20,14 +20,28 @@ from windlass.parent.output import let_go_of_output
 COMMANDS: Final = {
     "worker": Place("windlass.cli.worker", "Work the queues of an app until it is stopped."),
     "enqueue": Place("windlass.cli.enqueue", "Put a job in line."),
+    "jobs": Place("windlass.cli.jobs", "See jobs, and change their course."),
+    "dead": Place("windlass.cli.dead", "See the dead jobs, retry or delete them."),
+    "queues": Place("windlass.cli.queues", "See the queues, pause and resume them."),
     "schedules": Place("windlass.cli.schedules", "See and steer the schedules."),
+    "servers": Place("windlass.cli.servers", "List the processes that work on the store."),
+    "stats": Place("windlass.cli.stats", "Count the jobs by state, in all, and minute by minute."),
+    "audit": Place("windlass.cli.audit", "List what people did, the newest first."),
     "serve": Place("windlass.cli.serve", "Serve a store over HTTP, for any machine and language.", extra="web"),
     "token": Place("windlass.cli.token", "Make, list and remove the tokens of `windlass serve`."),
     "config": Place("windlass.cli.config", "Show every setting and where it came from."),
+    "move": Place("windlass.cli.move", "Take what waits in one store to another."),
     "migrate": Place("windlass.cli.migrate", "Bring the schema of a store up to this release."),
+    "why": Place("windlass.cli.why", "Tell why a job has not run, where it is, or how it ended."),
+    "top": Place("windlass.cli.top.command", "Watch queues, jobs and servers live, and steer them.", extra="top"),
     "doctor": Place("windlass.cli.doctor", "Look for what is wrong, and say what to do."),
+    "bench": Place("windlass.cli.bench", "Take a quick look at what this machine and a store reach."),
+    "demo": Place("windlass.cli.demo", "Watch a shop's jobs survive processes that are killed."),
+    "completion": Place("windlass.cli.completion", "Print what lets a shell complete `windlass`."),
 }
 """In the order in which they are listed; each summary is the first line of its command's help."""
+COMPLETING: Final = "_WINDLASS_COMPLETE"
+"""The environment variable by which a shell asks how a command goes on."""
 
 
 class Program(LazyGroup):
@@ -73,7 +87,13 @@ def main() -> None:
         # text that the terminal has no letters for is shown by its number, and ends nothing
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    program(prog_name="windlass")
+    try:
+        program(prog_name="windlass")
+    finally:
+        if COMPLETING in os.environ:
+            # a store that did not answer in time is waited for by nobody
+            let_go_of_output()
+            os._exit(0)
 
 
 def debugging() -> bool:

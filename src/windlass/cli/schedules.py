@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import click
 
+from windlass.cli.audited import as_option, write_down
+from windlass.cli.complete_names import complete_schedules
 from windlass.cli.job_words import Words, check_words, job_options, new_job
 from windlass.cli.known_commands import DefaultGroup
 from windlass.cli.moment import read_moment
@@ -30,6 +32,13 @@ Act: TypeAlias = Callable[[Client, str], Awaitable[tuple[str, dict[str, object]]
 """Does something to one schedule; returns what it was, for people and for programs."""
 
 PREVIEWED: Final = 5
+
+
+class Doing(NamedTuple):
+    """Who does what, for the audit."""
+
+    actor: str
+    action: str
 
 
 @click.group(cls=DefaultGroup, default="list")
@@ -63,7 +72,7 @@ def list_(*, app: str | None, url: str | None, as_json: bool) -> None:
 
 
 @schedules.command()
-@click.argument("schedule_id", metavar="ID")
+@click.argument("schedule_id", metavar="ID", shell_complete=complete_schedules)
 @store_options
 @output_options
 def show(*, schedule_id: str, app: str | None, url: str | None, as_json: bool) -> None:
@@ -98,11 +107,13 @@ def show(*, schedule_id: str, app: str | None, url: str | None, as_json: bool) -
     help="Whether it makes a job while its last one is unfinished.",
 )
 @job_options
+@as_option
 @store_options
 @output_options
 def put(
     *,
     schedule_id: str,
+    actor: str,
     cron: str | None,
     every: timedelta | None,
     timezone: str,
@@ -129,9 +140,12 @@ def put(
     async def write() -> Schedule:
         async with reached(Choice(app, url), create=True, app_needed=words.by_app) as (client, loaded):
             job = new_job(words, loaded)
-            return await client.schedules.put(
+            made = await client.schedules.put(
                 schedule_id, rule, job, timezone=timezone, catch_up=catch_up, overlap=overlap
             )
+            detail = {"rule": made.rule, "timezone": made.timezone, "queue": made.queue}
+            await write_down(client, actor, "put schedule", made.id, detail)
+            return made
 
     written = asyncio.run(write())
     if as_json:
@@ -141,10 +155,11 @@ def put(
 
 
 @schedules.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_schedules)
+@as_option
 @store_options
 @output_options
-def remove(*, ids: Sequence[str], app: str | None, url: str | None, as_json: bool) -> None:
+def remove(*, ids: Sequence[str], actor: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Remove schedules; the jobs that they made stay.
 
     One that code declares comes back with the next start of a server that declares it: pause it, or take it out of the
@@ -158,14 +173,15 @@ def remove(*, ids: Sequence[str], app: str | None, url: str | None, as_json: boo
         text = "removed; a server that declares it puts it back when it starts" if found.declared else "removed"
         return text, {"declared": found.declared}
 
-    _each(ids, Choice(app, url), act, as_json=as_json)
+    _each(ids, Choice(app, url), act, Doing(actor, "remove schedule"), as_json=as_json)
 
 
 @schedules.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_schedules)
+@as_option
 @store_options
 @output_options
-def pause(*, ids: Sequence[str], app: str | None, url: str | None, as_json: bool) -> None:
+def pause(*, ids: Sequence[str], actor: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Let schedules make no jobs until they are resumed.
 
     Due times in between are never caught up.
@@ -175,14 +191,15 @@ def pause(*, ids: Sequence[str], app: str | None, url: str | None, as_json: bool
         await client.schedules.pause(schedule_id)
         return "paused", {}
 
-    _each(ids, Choice(app, url), act, as_json=as_json)
+    _each(ids, Choice(app, url), act, Doing(actor, "pause schedule"), as_json=as_json)
 
 
 @schedules.command()
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_schedules)
+@as_option
 @store_options
 @output_options
-def resume(*, ids: Sequence[str], app: str | None, url: str | None, as_json: bool) -> None:
+def resume(*, ids: Sequence[str], actor: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Let paused schedules go on with their next due time."""
 
     async def act(client: Client, schedule_id: str) -> tuple[str, dict[str, object]]:
@@ -192,14 +209,15 @@ def resume(*, ids: Sequence[str], app: str | None, url: str | None, as_json: boo
             return "resumed, and removed by somebody else", {"next_run_at": None}
         return _next_run(found), {"next_run_at": found.next_run_at}
 
-    _each(ids, Choice(app, url), act, as_json=as_json)
+    _each(ids, Choice(app, url), act, Doing(actor, "resume schedule"), as_json=as_json)
 
 
 @schedules.command("run-now")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_schedules)
+@as_option
 @store_options
 @output_options
-def run_now(*, ids: Sequence[str], app: str | None, url: str | None, as_json: bool) -> None:
+def run_now(*, ids: Sequence[str], actor: str, app: str | None, url: str | None, as_json: bool) -> None:
     """Make one job of each schedule now.
 
     Also of a paused one; the next run stays as it is. With `--overlap skip` none is made while the last one is
@@ -211,7 +229,7 @@ def run_now(*, ids: Sequence[str], app: str | None, url: str | None, as_json: bo
         text = f"job {done.id}" if done.created else f"no new job: {done.id} is unfinished, and overlap is skip"
         return text, {"job_id": done.id, "created": done.created}
 
-    _each(ids, Choice(app, url), act, as_json=as_json)
+    _each(ids, Choice(app, url), act, Doing(actor, "run schedule"), as_json=as_json)
 
 
 @schedules.command("next")
@@ -297,7 +315,7 @@ async def _look(choice: Choice) -> tuple[datetime, list[Schedule], Sequence[str]
         return client.clock.now(), await client.schedules.list(), declared
 
 
-def _each(ids: Sequence[str], choice: Choice, act: Act, *, as_json: bool) -> None:
+def _each(ids: Sequence[str], choice: Choice, act: Act, doing: Doing, *, as_json: bool) -> None:
     """Do the same to each, also when one is not there; end with the code that says so."""
     names = [check_name(each, "schedule id") for each in dict.fromkeys(ids)]
     done: list[dict[str, object]] = []
@@ -313,6 +331,8 @@ def _each(ids: Sequence[str], choice: Choice, act: Act, *, as_json: bool) -> Non
                     note(f"error: {error}")
                     continue
                 done.append({"id": name, **facts})
+                detail = {fact: str(value) for fact, value in facts.items()}
+                await write_down(client, doing.actor, doing.action, name, detail)
                 if not as_json:
                     say(f"{name}: {text}")
 

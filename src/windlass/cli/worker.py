@@ -5,20 +5,20 @@ import os
 import random
 import signal
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
 from windlass.config import SETTINGS, find_project, resolve
-from windlass.config.forms import Choice, Form, OrNone, Queues, Span, Switch, Whole
+from windlass.config.forms import Address, Choice, Form, OrNone, Queues, Span, Switch, Whole
 from windlass.config.settings import BY_NAME
 from windlass.core.errors import InvalidValue
 from windlass.engine.config import ServerConfig
 from windlass.parent.child_process import ChildProcess, child_environment
 from windlass.parent.log_format import Logs
 from windlass.parent.messages import Order
+from windlass.parent.metrics_ports import open_ports
 from windlass.parent.output import let_go_of_output
 from windlass.parent.parent import Parent
 from windlass.parent.reload import SourceWatch
@@ -52,6 +52,8 @@ def _metavar(form: Form) -> str:
             return "|".join(words)
         case Queues():
             return "A,B or A=3,B=1"
+        case Address():
+            return "[HOST:]PORT"
         case _:
             return "TEXT"
 
@@ -103,7 +105,12 @@ def worker(*, app: str | None, reload: bool, **flags: str | None) -> None:
     logs.take_root()
     environment = child_environment(given, {name: setting.variable for name, setting in BY_NAME.items()})
     source = SourceWatch(Path.cwd()) if reload else None
-    parent = Parent(order, partial(ChildProcess, order, environment), draw=random.random, source=source)
+    ports = open_ports(settings.value("metrics"), config.processes)
+
+    def start(number: int) -> ChildProcess:
+        return ChildProcess(order, environment, ports[number] if ports else None)
+
+    parent = Parent(order, start, draw=random.random, source=source)
     code = parent.run()
     for number in (*GRACEFUL, AT_ONCE):
         # all is over, and one more would only change the exit code

@@ -1,25 +1,37 @@
-"""What `doctor` looks at in every store: over `Inspector` alone, so that a dashboard may show the same."""
+"""What `doctor` looks at in every store: it only looks, so that a dashboard may show the same."""
 
 import platform
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.metadata import version
 from typing import Final
 
 from windlass.client.claims import DEAD_AFTER
+from windlass.client.server_details import stuck_in
+from windlass.client.spoken import at_utc, counted, length
 from windlass.core.duration import later
 from windlass.core.errors import InvalidValue
+from windlass.core.moving import Moved
 from windlass.core.rule import read_rule
 from windlass.core.schedule import Schedule
-from windlass.core.stats import QueueStats, total
-from windlass.core.store import Finding, Inspector, ServerRecord
+from windlass.core.stats import MinuteCounts, QueueStats, total
+from windlass.core.store import Finding, Inspector, ServerRecord, Store
 from windlass.zone import zone
 
 DAY: Final = timedelta(days=1)
 MINUTE: Final = timedelta(minutes=1)
 LATE: Final = timedelta(minutes=1)
 """How long after its due time a schedule, or a job that waits, counts as late."""
+LONG: Final = timedelta(minutes=15)
+"""A job that waits so long in a queue that is worked is told of."""
+SKEW: Final = timedelta(seconds=5)
+"""How far the clock of the store may be from that of this machine."""
+GROWTH: Final = timedelta(minutes=15)
+"""How far back a backlog is looked at, by whole minutes."""
+PARTS: Final = 3
+MUCH: Final = 100
+"""What grows by less than that is no backlog."""
 MOST_NAMED: Final = 5
 
 
@@ -32,31 +44,43 @@ class _Seen:
     live: Sequence[ServerRecord]
     silent: Sequence[ServerRecord]
     schedules: Sequence[Schedule]
+    minutes: Sequence[MinuteCounts]
 
     @property
     def waiting(self) -> list[QueueStats]:
         return [queue for queue in self.queues if queue.pending]
 
 
-async def checkup(inspector: Inspector, *, dead_after: timedelta = DEAD_AFTER) -> list[Finding]:
+async def checkup(
+    store: Store, *, dead_after: timedelta = DEAD_AFTER, clock: Callable[[], datetime] | None = None
+) -> list[Finding]:
     """Look over the store and all that works on it; every matter is a finding, also one that is well.
 
-    Nothing is changed. A server that was not seen for `dead_after` counts as gone.
+    Nothing is changed. A server that was not seen for `dead_after` counts as gone. `clock` is that of this machine.
     """
-    now, schedules = await inspector.schedules()
-    servers = await inspector.servers()
+    asked_at = None if clock is None else clock()
+    now, schedules = await store.schedules()
+    skew = None if clock is None or asked_at is None else _skew(now, asked_at, clock())
+    servers = await store.servers()
     live = [server for server in servers if later(server.seen_at, dead_after) > now]
     silent = [server for server in servers if server not in live]
-    seen = _Seen(now, await inspector.stats(), live, silent, schedules)
+    minutes = await store.minutes(since=now - DAY, until=now + MINUTE)
+    seen = _Seen(now, await store.stats(), live, silent, schedules, minutes)
+    own = await store.check()
     return [
         _versions(seen),
-        *await inspector.check(),
+        *([] if skew is None else [_clock(skew)]),
+        *own,
+        *([] if any(finding.name == "moved" for finding in own) else [_moved(await store.moved())]),
         _servers(seen),
-        await _leases(inspector, dead_after),
+        await _leases(store, dead_after),
+        _stuck(seen),
         _queues(seen),
-        await _kinds(inspector, seen),
+        await _kinds(store, seen),
         _pauses(seen),
-        await _dead(inspector, seen),
+        _waits(seen),
+        _backlog(seen),
+        _dead(seen),
         _orphaned(seen),
         _overdue(seen),
         _rules(seen),
@@ -83,25 +107,55 @@ def _versions(seen: _Seen) -> Finding:
     )
 
 
+def _skew(store: datetime, before: datetime, after: datetime) -> timedelta:
+    """Return how far the store's clock is ahead; what lies between asking and hearing is no difference."""
+    return store - after if store > after else min(store - before, timedelta(0))
+
+
+def _clock(skew: timedelta) -> Finding:
+    if abs(skew) <= SKEW:
+        return Finding("clock", "ok", "the clocks of the store and of this machine agree")
+    way = "ahead of" if skew > timedelta(0) else "behind"
+    return Finding(
+        "clock",
+        "warning",
+        f"the clock of the store is {length(abs(skew))} {way} that of this machine",
+        "set both by NTP: leases and due times go by the store's clock, and times that programs give by theirs",
+    )
+
+
+def _moved(moved: Moved | None) -> Finding:
+    if moved is None:
+        return Finding("moved", "ok", "it takes jobs")
+    return Finding(
+        "moved",
+        "warning",
+        f"this store was moved to {moved.to}: it takes nothing new",
+        f"let all programs connect there; a move that was interrupted goes on by windlass move ... {moved.to}",
+    )
+
+
 def _servers(seen: _Seen) -> Finding:
     waiting = total(seen.queues)
     start = "start one: windlass worker module:app"
     if seen.silent:
-        named = _listed(f"{server.name} ({server.host}, pid {server.pid})" for server in seen.silent)
-        message = f"{_count(len(seen.silent), 'server')} not heard of since {_since(seen)}: {named}"
+        named = _listed(_process(server) for server in seen.silent)
+        message = f"{counted(len(seen.silent), 'server')} not heard of since {_since(seen)}: {named}"
         advice = "see whether its process lives; its jobs are taken back when their leases run out"
         if seen.live or not waiting.pending:
             return Finding("servers", "warning", message, advice)
-        return Finding("servers", "error", f"{message}; {_count(waiting.pending, 'job')} waiting", f"{advice}; {start}")
+        return Finding(
+            "servers", "error", f"{message}; {counted(waiting.pending, 'job')} waiting", f"{advice}; {start}"
+        )
     if seen.live:
         running = sum(server.running for server in seen.live)
-        return Finding("servers", "ok", f"{_count(len(seen.live), 'live server')}, {_count(running, 'job')} running")
+        return Finding("servers", "ok", f"{counted(len(seen.live), 'live server')}, {counted(running, 'job')} running")
     if not waiting.pending:
         return Finding("servers", "ok", "no live server, and no job that waits for one")
     # whoever claims by a loop of his own is no server, and his jobs do not wait for long
     oldest = waiting.oldest_waiting
     long = oldest is not None and seen.now - oldest > LATE
-    message = f"no live server, and {_count(waiting.pending, 'job')} waiting"
+    message = f"no live server, and {counted(waiting.pending, 'job')} waiting"
     return Finding("servers", "error" if long else "warning", message, start)
 
 
@@ -112,8 +166,20 @@ async def _leases(inspector: Inspector, dead_after: timedelta) -> Finding:
     return Finding(
         "leases",
         "error",
-        f"{_count(stranded, 'lease')} ran out, and no live server is there to take the jobs back",
-        "start a server, open a client with services=True, or call client.rescue()",
+        f"{counted(stranded, 'lease')} ran out, and no live server is there to take the jobs back",
+        "start a server (windlass worker module:app), or call client.rescue()",
+    )
+
+
+def _stuck(seen: _Seen) -> Finding:
+    stuck = [f"{job_id} on {_process(server)}" for server in seen.live for job_id in stuck_in(server)]
+    if not stuck:
+        return Finding("stuck", "ok", "no job goes on past its timeout")
+    return Finding(
+        "stuck",
+        "warning",
+        f"jobs whose time is over, and whose code does not end: {_listed(stuck)}",
+        "restart that server, which gives them back; code in a thread has to look at ctx.cancelled by itself",
     )
 
 
@@ -121,12 +187,13 @@ def _queues(seen: _Seen) -> Finding:
     worked = {queue for server in seen.live for queue in server.queues}
     left = [queue for queue in seen.waiting if queue.queue not in worked and not queue.paused]
     if not seen.live or not left:
-        return Finding("queues", "ok", f"{_count(len(seen.waiting), 'queue')} with jobs that wait")
+        return Finding("queues", "ok", f"{counted(len(seen.waiting), 'queue')} with jobs that wait")
     return Finding(
         "queues",
         "warning",
         f"jobs wait in queues that no live server works: {_listed(_with_count(left))}",
-        "name them among the queues of a server, or look whether the name is right",
+        f"let a server work them (windlass worker --queues {_named(left, ',')}), or look whether the names are right "
+        "(windlass queues)",
     )
 
 
@@ -156,13 +223,60 @@ def _pauses(seen: _Seen) -> Finding:
         "pauses",
         "warning",
         f"jobs wait in paused queues: {_listed(_with_count(paused))}",
-        "resume them when they are to go on: client.resume(queue)",
+        f"when they are to go on: windlass queues resume {_named(paused, ' ')}",
     )
 
 
-async def _dead(inspector: Inspector, seen: _Seen) -> Finding:
+def _waits(seen: _Seen) -> Finding:
+    worked = {queue for server in seen.live for queue in server.queues}
+    late = [
+        f"{queue.queue} ({length(seen.now - queue.oldest_waiting)})"
+        for queue in seen.waiting
+        if queue.oldest_waiting is not None
+        and seen.now - queue.oldest_waiting > LONG
+        and queue.queue in worked
+        and not queue.paused
+    ]
+    if not late:
+        return Finding("waits", "ok", f"no job has waited for {length(LONG)} in a queue that is worked")
+    return Finding(
+        "waits",
+        "warning",
+        f"the oldest job has waited long in {_listed(late)}",
+        "start more servers or raise their concurrency; windlass why ID tells why one of them waits",
+    )
+
+
+def _backlog(seen: _Seen) -> Finding:
+    grown = [
+        f"{queue.queue} (+{sum(growth):,}, {queue.pending:,} wait)"
+        for queue in seen.waiting
+        if not queue.paused and min(growth := _growth(seen, queue.queue)) > 0 and sum(growth) >= MUCH
+    ]
+    if not grown:
+        return Finding("backlog", "ok", f"no backlog has grown all through the last {length(GROWTH)}")
+    return Finding(
+        "backlog",
+        "warning",
+        f"more jobs came than ended, all through the last {length(GROWTH)}: {_listed(grown)}",
+        "start more servers or raise their concurrency, or enqueue less: windlass top shows the rates",
+    )
+
+
+def _growth(seen: _Seen, queue: str | None) -> list[int]:
+    """Return by how many jobs a queue has grown in each third of the time: one burst is no growth."""
+    grown = [0] * PARTS
+    for each in seen.minutes:
+        part = (seen.now - each.minute) // (GROWTH / PARTS)
+        if each.queue == queue and 0 <= part < PARTS:
+            counts = each.counts
+            grown[part] += counts.enqueued - counts.succeeded - counts.dead - counts.cancelled
+    return grown
+
+
+def _dead(seen: _Seen) -> Finding:
     counts: dict[str, int] = {}
-    for minute in await inspector.minutes(since=seen.now - DAY, until=seen.now + MINUTE):
+    for minute in seen.minutes:
         if minute.counts.dead:
             what = f"{minute.kind or 'raw jobs'} in {minute.queue}"
             counts[what] = counts.get(what, 0) + minute.counts.dead
@@ -172,8 +286,8 @@ async def _dead(inspector: Inspector, seen: _Seen) -> Finding:
     return Finding(
         "dead",
         "warning",
-        f"{_count(sum(counts.values()), 'job')} died in the last day: {_listed(often)}",
-        "see why by client.dead_jobs(queue), mend the cause, then client.retry(...)",
+        f"{counted(sum(counts.values()), 'job')} died in the last day: {_listed(often)}",
+        "see of what (windlass dead --group), mend the cause, then: windlass dead retry",
     )
 
 
@@ -181,7 +295,7 @@ def _orphaned(seen: _Seen) -> Finding:
     declared = _declared(seen)
     lost = [each.id for each in seen.schedules if each.declared and each.id not in declared and not each.paused]
     if not lost:
-        return Finding("schedules", "ok", f"{_count(len(seen.schedules), 'schedule')}, none orphaned")
+        return Finding("schedules", "ok", f"{counted(len(seen.schedules), 'schedule')}, none orphaned")
     return Finding(
         "schedules",
         "warning",
@@ -234,16 +348,20 @@ def _declared(seen: _Seen) -> Collection[str]:
     return {schedule for server in seen.live for schedule in server.schedules}
 
 
+def _process(server: ServerRecord) -> str:
+    return f"{server.name} ({server.host}, pid {server.pid})"
+
+
 def _since(seen: _Seen) -> str:
-    return f"{max(server.seen_at for server in seen.silent):%Y-%m-%d %H:%M:%S} UTC"
+    return at_utc(max(server.seen_at for server in seen.silent))
+
+
+def _named(queues: Sequence[QueueStats], between: str) -> str:
+    return between.join(queue.queue or "" for queue in queues[:MOST_NAMED])
 
 
 def _with_count(queues: Iterable[QueueStats]) -> list[str]:
     return [f"{queue.queue} ({queue.pending:,})" for queue in queues]
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _listed(names: Iterable[str]) -> str:

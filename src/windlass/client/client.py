@@ -15,16 +15,19 @@ from windlass.client.claims import Claimer, requests_for
 from windlass.client.failure import cut, failure_of
 from windlass.client.kv import KeyValue
 from windlass.client.lock import HeldLock, Locks, checked_ttl
+from windlass.client.operations import by_filter
+from windlass.client.operations import cancel as cancelling
 from windlass.client.prepare import Preparer
 from windlass.client.results import Completed, NotFound, TimedOut, WaitResult
 from windlass.client.settle import NO_EXTRAS, Extras, Kv, Settler, checked_claim, done_in_vain
-from windlass.client.steering import Id, Steering, checked_queues
+from windlass.client.steering import Id, Steering, checked_filter, checked_queues
 from windlass.client.watch import Watcher
 from windlass.codec import Codec, decode
 from windlass.core.clock import Clock, Rng
 from windlass.core.duration import Duration, duration
 from windlass.core.errors import ClaimLost, ClientClosed, EncodeError, InvalidValue, PayloadTooLarge
-from windlass.core.ids import job_id
+from windlass.core.filters import JobFilter
+from windlass.core.ids import JobId, job_id
 from windlass.core.job import Claim, Enqueued, Job, NewJob
 from windlass.core.names import check_limit, check_name
 from windlass.core.settings import Settings
@@ -315,6 +318,20 @@ class Client(Steering):
         if outcome is CancelOutcome.REQUESTED:
             self._watcher.cancel_requested(wanted)
         return outcome
+
+    async def cancel_many(self, chosen: JobFilter) -> int:
+        """End the waiting jobs that match, and ask the holders of the running ones to stop; return how many.
+
+        It works in chunks of 1,000, each job a step of its own.
+        """
+        wanted = checked_filter(chosen)
+        store = self._ready or await self._reach()
+
+        def tell(id: JobId, outcome: CancelOutcome) -> None:
+            if outcome is CancelOutcome.REQUESTED:
+                self._watcher.cancel_requested(id)
+
+        return await by_filter(store, cancelling(self._retention, tell), wanted)
 
     async def wait(self, id: Id, timeout: Duration | None = None) -> WaitResult:
         """Return when a job has reached an end, on whichever path and in whichever process, or `timeout` is over."""

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, NoReturn
@@ -10,8 +10,9 @@ from typing import Final, NoReturn
 from windlass.core.errors import JobNotFound, UniqueConflict, WrongState
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
+from windlass.core.retention import Retention
 from windlass.core.states import ENDS, WAITING, State
-from windlass.core.store import Changed, Store
+from windlass.core.store import CancelOutcome, Changed, Store
 
 logger = logging.getLogger("windlass")
 
@@ -45,6 +46,19 @@ def reschedule(run_at: datetime | None) -> Operation:
     )
 
 
+def cancel(retention: Retention, tell: Callable[[JobId, CancelOutcome], None]) -> Operation:
+    """Return the operation that ends waiting jobs and asks the holders of running ones to stop; `tell` hears which."""
+
+    async def change(store: Store, ids: Sequence[JobId]) -> list[Changed]:
+        outcomes = await store.cancel(ids, retention)
+        for job_id, outcome in zip(ids, outcomes, strict=True):
+            tell(job_id, outcome)
+        return [Changed.NOT_FOUND if each is CancelOutcome.NOT_FOUND else Changed.DONE for each in outcomes]
+
+    # in the order in which jobs go through them: one that moves on meanwhile is met again
+    return Operation("cancel", (State.SCHEDULED, State.PENDING, State.RUNNING), "not finished", change)
+
+
 async def by_id(store: Store, operation: Operation, job_id: JobId) -> None:
     """Change one job; raises `JobNotFound`, `WrongState` or `UniqueConflict`."""
     [changed] = await operation.change(store, (job_id,))
@@ -64,19 +78,31 @@ async def require(store: Store, operation: Operation, job_id: JobId) -> None:
 async def by_filter(store: Store, operation: Operation, chosen: JobFilter) -> int:
     """Change every job that matches and can be changed, in chunks; return how many were."""
     answers: Counter[Changed] = Counter()
-    for state in operation.states:
-        if chosen.state in (None, state):
-            await _by_state(store, operation, replace(chosen, state=state), answers)
+    async for chunk in chunks(store, operation, chosen):
+        answers += chunk
     if held := answers[Changed.KEY_HELD]:
         logger.warning("%s left out %d jobs whose unique key another live job holds", operation.name, held)
     return answers[Changed.DONE]
 
 
-async def _by_state(store: Store, operation: Operation, chosen: JobFilter, answers: Counter[Changed]) -> None:
-    after: int | None = None
-    while page := await store.jobs(chosen, after=after, limit=CHUNK):
-        answers.update(await operation.change(store, [job.id for job in page]))
-        after = page[-1].seq
+async def chunks(
+    store: Store, operation: Operation, chosen: JobFilter, *, last: int | None = None
+) -> AsyncGenerator[Counter[Changed]]:
+    """Change every job that matches and can be changed, and tell after each chunk what became of it.
+
+    Whoever stops between two chunks leaves the rest as it was. With `last` jobs past that sequence number are left.
+    """
+    for state in operation.states:
+        if chosen.state not in (None, state):
+            continue
+        after: int | None = None
+        while page := await store.jobs(replace(chosen, state=state), after=after, limit=CHUNK):
+            ids = [job.id for job in page if last is None or job.seq <= last]
+            if ids:
+                yield Counter(await operation.change(store, ids))
+            after = page[-1].seq
+            if last is not None and after >= last:
+                break
 
 
 async def _raise(store: Store, operation: Operation, job_id: JobId, changed: Changed) -> NoReturn:

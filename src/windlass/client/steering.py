@@ -6,8 +6,11 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+from windlass.client.claims import DEAD_AFTER
 from windlass.client.operations import DELETE, REQUEUE, RETRY, Operation, by_filter, by_id, require, reschedule
 from windlass.client.upkeep import promote_all, prune_all, rescue_all
+from windlass.client.why import Why
+from windlass.client.why import why as look_why
 from windlass.core.duration import Duration, duration, moment
 from windlass.core.errors import InvalidValue, JobNotFound
 from windlass.core.filters import JobFilter
@@ -42,11 +45,20 @@ class Steering(ABC):
         [job] = await (await self._reach()).get((chosen,))
         return job
 
+    async def why(self, id: Id, *, dead_after: Duration = DEAD_AFTER) -> Why:
+        """Tell why a job has not run, where it is, or how it ended: the reasons, the most decisive first.
+
+        The same for one that is not here. A server that was not seen for `dead_after` counts as gone.
+        """
+        wanted = job_id(id)
+        gone = duration(dead_after, "dead_after")
+        return await look_why(await self._reach(), wanted, dead_after=gone)
+
     async def jobs(
         self, chosen: JobFilter | None = None, *, after: Job | Id | None = None, limit: int = 100
     ) -> list[Job]:
         """Return up to `limit` jobs that match, in the order of their enqueue, those past the job `after`."""
-        checked = _filter(chosen)
+        checked = JobFilter() if chosen is None else checked_filter(chosen)
         most = check_limit(limit)
         store = await self._reach()
         past = await _seq(store, after)
@@ -185,9 +197,8 @@ def checked_queues(queues: str | Sequence[str]) -> list[str]:
     return [check_name(queue, "queue") for queue in names]
 
 
-def _filter(chosen: object) -> JobFilter:
-    if chosen is None:
-        return JobFilter()
+def checked_filter(chosen: object) -> JobFilter:
+    """Return what jobs are chosen by, if it is a filter."""
     if isinstance(chosen, JobFilter):
         return chosen
     message = f"jobs are chosen by a JobFilter, not {type(chosen).__name__}"

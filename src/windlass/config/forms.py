@@ -14,6 +14,9 @@ from windlass.core.names import check_name
 MOST: Final = 2**31 - 1
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,20}")
+_PORT: Final = re.compile(r"[0-9]{1,5}")
+_LAST_PORT: Final = 65_535
+_LOOPBACK: Final = "127.0.0.1"
 _DURATION: Final = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))\s*(ms|s|m|h|d)?")
 _SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _SHOWN_IN: Final = {name: timedelta(seconds=_SECONDS[name]) for name in ("d", "h", "m", "s", "ms")}
@@ -230,6 +233,30 @@ class URL:
 
 
 @dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen, kept as host and port: the loopback unless a host is named."""
+
+    def read(self, text: str, what: str) -> object:
+        """Take `9400`, `0.0.0.0:9400` or `[::1]:9400`."""
+        host, colon, port = text.rpartition(":")
+        bare = host.removeprefix("[").removesuffix("]")
+        wrong = (colon and not bare) or (":" in bare and host == bare) or not _PORT.fullmatch(port)
+        if wrong or int(port) > _LAST_PORT:
+            message = f"{what} must be a port or HOST:PORT, such as 9400 or 0.0.0.0:9400, not {text[:40]!r}"
+            raise InvalidValue(message)
+        return bare or _LOOPBACK, int(port)
+
+    def check(self, value: object, what: str) -> object:
+        """Take a port, a text, or what was read."""
+        return self.read(value if isinstance(value, str) else _as_address(value), what)
+
+    def show(self, value: object) -> str:
+        """Write host and port."""
+        host, port = cast("tuple[str, int]", value)
+        return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
+
+
+@dataclass(frozen=True, slots=True)
 class Queues:
     """Queues with their weights, in order; kept as a mapping."""
 
@@ -252,6 +279,14 @@ class Queues:
         if all(weight == 1 for weight in weights.values()):
             return ",".join(weights)
         return ",".join(f"{name}={weight}" for name, weight in weights.items())
+
+
+def _as_address(value: object) -> str:
+    match value:
+        case (str(host), int(port)):
+            return Address().show((host, port))
+        case _:
+            return str(value)
 
 
 def _pair(text: str, what: str) -> tuple[object, object]:

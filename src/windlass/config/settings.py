@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from windlass.config.forms import URL, Choice, Form, Name, OrNone, Queues, Span, Switch, Text, Whole
+from windlass.config.forms import URL, Address, Choice, Form, Name, OrNone, Queues, Span, Switch, Text, Whole
 from windlass.core.errors import InvalidValue
 from windlass.core.names import MAX_PAYLOAD
 from windlass.core.settings import DEFAULT
@@ -15,6 +15,7 @@ PREFIX: Final = "WINDLASS_"
 ORDERS: Final = ("weighted", "strict", "priority")
 LOG_FORMATS: Final = ("human", "json")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+JOB_LOG_LEVELS: Final = (*LOG_LEVELS, "off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,16 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         default=False,
         meaning="whether a server stops at an error of the store, and does not go on",
     ),
+    Setting(
+        "job_log_level",
+        Choice(JOB_LOG_LEVELS),
+        "info",
+        "from which level on what a handler logs is kept with its job: debug, info, warning, error or off",
+    ),
     Setting("app", OrNone(Text()), None, "the app of the command line, as `tasks:app`"),
     Setting("log_format", Choice(LOG_FORMATS), "human", "how `windlass worker` writes its log: human or json"),
     Setting("log_level", Choice(LOG_LEVELS), "info", "from which level on it writes: debug, info, warning or error"),
+    Setting("metrics", OrNone(Address()), None, "where `windlass worker` serves /metrics and /health: [HOST:]PORT"),
 )
 
 BY_NAME: Final[Mapping[str, Setting]] = {setting.name: setting for setting in SETTINGS}

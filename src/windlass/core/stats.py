@@ -1,9 +1,9 @@
-"""Counts: what a queue holds now, what it has done in all, and what it did in each minute."""
+"""Counts: what a queue holds now, what it has done in all, what it did in each minute, and how long that took."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 
 class Totals(NamedTuple):
@@ -68,3 +68,22 @@ class MinuteCounts(NamedTuple):
     queue: str
     kind: str
     counts: Totals
+
+
+BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0, 7_200.0)
+"""Seconds: the upper bound, which belongs to it, of each range that times are counted in; one more has no bound."""
+
+
+class TimingCount(NamedTuple):
+    """How many attempts of a minute, queue and kind (empty for raw jobs) took as long as a range of `BOUNDS`.
+
+    `what` is how long they `ran`, or how long their jobs had `waited` since they were due. `range` counts from 0 to
+    `len(BOUNDS)`.
+    """
+
+    minute: datetime
+    queue: str
+    kind: str
+    what: Literal["waited", "ran"]
+    range: int
+    attempts: int

@@ -11,10 +11,11 @@ from windlass.core.errors import WindlassError
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.moving import Moving
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
 from windlass.core.states import State
-from windlass.core.stats import MinuteCounts, QueueStats
+from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
 from windlass.core.topics import Topic
 from windlass.core.verdict import Verdict
 
@@ -168,6 +169,23 @@ class Glance(NamedTuple):
     token: Token | None
 
 
+class JobPage(NamedTuple):
+    """Jobs, the newest first. `next` is where to look on, also when no job was found; None when all was looked at."""
+
+    jobs: list[Job]
+    next: int | None
+
+
+class Place(NamedTuple):
+    """What stands between a job and its claim, at the time `now` of the store."""
+
+    now: datetime
+    ahead: int | None
+    """Pending jobs of its queue that a claim gives before it, counted up to 1,000; None unless it is pending itself."""
+    key_holder: JobId | None
+    """Who holds the unique key that the job holds, held, or would need for a retry; itself perhaps."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
     """A process that runs workers or services, as it last told the store."""
@@ -270,6 +288,18 @@ class Inspector(Protocol):
         """Return up to `limit` jobs in the order of their enqueue, those past the sequence number `after`."""
         ...
 
+    async def newest(self, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> JobPage:
+        """Return up to `limit` jobs, the newest first, those before the sequence number `before`.
+
+        It looks at about `most` records and no more, so it answers quickly however many there are and however few
+        match; where an index leads to what is chosen it finds all there are.
+        """
+        ...
+
+    async def place(self, job_id: JobId) -> Place | None:
+        """Return what stands between a job and its claim; None when it is not here."""
+        ...
+
     async def stats(self, queue: str | None = None) -> list[QueueStats]:
         """Count by state, exactly, for every queue that is known or for one, in order of name."""
         ...
@@ -287,6 +317,10 @@ class Inspector(Protocol):
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return what happened in each minute from `since` up to, not including, `until`."""
+        ...
+
+    async def timings(self, *, since: datetime, until: datetime) -> list[TimingCount]:
+        """Return how long attempts took in each minute from `since` up to, not including, `until`."""
         ...
 
     async def servers(self) -> list[ServerRecord]:
@@ -310,7 +344,7 @@ class Inspector(Protocol):
         ...
 
 
-class Store(Inspector, Protocol):
+class Store(Inspector, Moving, Protocol):
     """Where jobs live. Every method is one atomic step, for many jobs at a time.
 
     Where each job has an answer of its own (`settle`, `renew`, `note`, `cancel`, `retry`, `delete`, `reschedule`,
@@ -474,6 +508,10 @@ class Store(Inspector, Protocol):
 
         One whose clock is not that of this machine stamps `started_at` too, at the first beat.
         """
+        ...
+
+    async def write_timings(self, timings: Sequence[TimingCount]) -> None:
+        """Add counts to those that are kept; they are pruned as the counts of minutes are."""
         ...
 
     async def ended_servers(self) -> list[str]:

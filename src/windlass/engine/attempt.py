@@ -9,6 +9,7 @@ from windlass.client.kv import KeyValue
 from windlass.client.prepare import checked_kv
 from windlass.core.job import Claim, Job, NewJob, Note, PreparedJob, Token
 from windlass.engine.context import Context
+from windlass.engine.kept_log import KeptLines
 from windlass.engine.notes import line_of, progress_of
 from windlass.engine.stop_event import StopEvent
 from windlass.engine.transaction import ClaimTransaction
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from windlass.engine.executors.processes import ChildRun
     from windlass.engine.office import Office
     from windlass.engine.ready import ReadyHandler
+    from windlass.engine.tally import Counts
 
 
 class Attempt:
@@ -27,10 +29,12 @@ class Attempt:
 
     __slots__ = (
         "_context",
+        "_kept_lines",
         "_office",
         "_stop",
         "child",
         "claimed_at",
+        "counts",
         "handler",
         "job",
         "kv_writes",
@@ -55,6 +59,7 @@ class Attempt:
         self.claimed_at = now
         self.renewed_at = now
         self.started_at: float | None = None
+        self.counts: Counts | None = None
         self.renew_until: float | None = None
         self.reason: str | None = None
         self.settled = False
@@ -65,6 +70,7 @@ class Attempt:
         self.kv_writes: dict[bytes, bytes | None] | None = None
         self._stop: StopEvent | None = None
         self._context: Context | None = None
+        self._kept_lines: KeptLines | None = None
         self._office = office
 
     def tell(self, reason: str) -> None:
@@ -89,6 +95,18 @@ class Attempt:
         if self._context is None:
             self._context = Context(self)
         return self._context
+
+    @property
+    def kept_lines(self) -> KeptLines:
+        """What is kept of the standard log."""
+        if self._kept_lines is None:
+            self._kept_lines = KeptLines(self.log_from, self.note)
+        return self._kept_lines
+
+    @property
+    def log_from(self) -> int:
+        """From which level on the standard log is kept."""
+        return self._office.log_from
 
     @property
     def cancelled(self) -> StopEvent:

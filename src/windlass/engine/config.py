@@ -13,6 +13,7 @@ from windlass.core.retention import Retention
 from windlass.core.settings import UNSET, Settings, Unset
 
 Order: TypeAlias = Literal["weighted", "strict", "priority"]
+JobLogLevel: TypeAlias = Literal["debug", "info", "warning", "error", "off"]
 
 OF_APP: Final = frozenset({"lease", "keep_succeeded", "keep_dead", "keep_cancelled", "keep_max"})
 """Settings that a server takes from its app when it is given none."""
@@ -48,6 +49,7 @@ class ServerConfig:
     services: bool
     prune_interval: timedelta
     stop_on_error: bool
+    job_log_level: JobLogLevel
     lease: timedelta | Unset
     keep_succeeded: timedelta | Unset | None
     keep_dead: timedelta | Unset | None
@@ -72,6 +74,7 @@ class ServerConfig:
         services: bool = True,
         prune_interval: Duration = _MINUTE,
         stop_on_error: bool = False,
+        job_log_level: JobLogLevel = "info",
         lease: Duration | Unset = UNSET,
         keep_succeeded: Duration | Unset | None = UNSET,
         keep_dead: Duration | Unset | None = UNSET,

@@ -1,7 +1,9 @@
 """What running code may know and do about its own attempt."""
 
+import contextvars
 from collections.abc import Mapping
 from contextvars import ContextVar
+from logging import LogRecord
 from typing import Any, Protocol
 
 from windlass.client.kv import KeyValue
@@ -153,6 +155,14 @@ class JobLog:
         self._desk.note("error", text)
 
 
+class Lines(Protocol):
+    """What of the standard log is kept with one attempt."""
+
+    def take(self, record: LogRecord) -> None:
+        """Keep a record, or leave it out."""
+        ...
+
+
 class Desks(Protocol):
     """Makes a context when it is asked for: most handlers never do."""
 
@@ -161,9 +171,21 @@ class Desks(Protocol):
         """The context of one attempt."""
         ...
 
+    @property
+    def kept_lines(self) -> Lines:
+        """What is kept of the standard log."""
+        ...
+
 
 running: ContextVar[Desks | Unset] = ContextVar("windlass_running", default=UNSET)
 """The attempt that the current task, thread or child works for."""
+
+
+def of_no_job() -> contextvars.Context:
+    """Return a copy of this context in which no job runs, for what is done for many of them."""
+    context = contextvars.copy_context()
+    context.run(running.set, UNSET)
+    return context
 
 
 def current() -> Context:

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Callable
 from datetime import timedelta
 from importlib.metadata import version
+from pathlib import Path
 from typing import Final
 
 from windlass.core.clock import Clock, Rng, Spawn
@@ -65,3 +66,12 @@ def new_record(server_id: str, *, clock: Clock) -> ServerRecord:
         started_at=now,
         seen_at=now,
     )
+
+
+def memory_in_use() -> str:
+    """Return how many bytes of memory this process has, or nothing where that is not told."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+    except OSError:
+        return ""
+    return str(int(pages) * os.sysconf("SC_PAGE_SIZE"))

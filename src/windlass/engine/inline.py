@@ -19,6 +19,7 @@ from windlass.engine.executors.held import Held
 from windlass.engine.executors.processes import Processes
 from windlass.engine.executors.threads import Threads
 from windlass.engine.hooks import Hooks
+from windlass.engine.kept_log import kept_log
 from windlass.engine.notes import Notes
 from windlass.engine.observed import Observed
 from windlass.engine.office import Office
@@ -155,12 +156,13 @@ class _Round:
     async def run(self, most: int) -> int:
         attempts = 0
         try:
-            while claims := await self._claim():
-                for claim in claims:
-                    if attempts >= most:
-                        raise Endless(claim.job.kind)
-                    await self._run_one(claim)
-                    attempts += 1
+            with kept_log():
+                while claims := await self._claim():
+                    for claim in claims:
+                        if attempts >= most:
+                            raise Endless(claim.job.kind)
+                        await self._run_one(claim)
+                        attempts += 1
         finally:
             self._threads.close()
         return attempts

@@ -11,6 +11,7 @@ from windlass.core.errors import Fenced, InvalidValue
 from windlass.core.job import Note, Progress
 from windlass.core.names import MAX_LOG_LINE, shortened
 from windlass.core.store import Store
+from windlass.engine.context import of_no_job
 
 logger = logging.getLogger("windlass")
 
@@ -33,6 +34,8 @@ class Notes:
         self._noted = 0
         self._written = 0
         self._batch = asyncio.Event()
+        # of nobody's job: what a driver logs while it writes the lines of one would be a line of it again
+        self._context = of_no_job()
 
     def add(self, note: Note) -> None:
         """Write `note` soon."""
@@ -65,7 +68,7 @@ class Notes:
 
     def _begin(self) -> None:
         if self._writing is None and self._waiting:
-            self._writing = self._loop.create_task(self._write())
+            self._writing = self._loop.create_task(self._write(), context=self._context.copy())
 
     async def _write(self) -> None:
         try:

@@ -7,6 +7,7 @@ from windlass.client.client import Client
 from windlass.core.retention import Retention
 from windlass.engine.attempt import Attempt
 from windlass.engine.claim_transaction import SettlingTransaction
+from windlass.engine.kept_log import DEFAULT_LEAST
 from windlass.engine.notes import Notes
 from windlass.engine.transaction import ClaimTransaction
 
@@ -14,8 +15,19 @@ from windlass.engine.transaction import ClaimTransaction
 class Office:
     """The client and the notes of a server, for the contexts of its attempts."""
 
-    def __init__(self, client: Client, notes: Notes, retention: Retention | None = None) -> None:
-        """Serve attempts through `client`, from the running event loop; `retention` is the client's by default."""
+    def __init__(
+        self,
+        client: Client,
+        notes: Notes,
+        retention: Retention | None = None,
+        *,
+        log_from: int = DEFAULT_LEAST,
+    ) -> None:
+        """Serve attempts through `client`, from the running event loop; `retention` is the client's by default.
+
+        `log_from` is the level from which on the standard log is kept with jobs.
+        """
+        self.log_from = log_from
         self.client = client
         self._retention = retention
         self.notes = notes

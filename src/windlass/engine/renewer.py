@@ -100,8 +100,15 @@ def _answers(attempts: list[Attempt], answers: list[Renewed | None]) -> Answers 
 class RenewalThread:
     """Renews from a thread with an event loop and a door to the store of its own."""
 
-    def __init__(self, renewals: Renewals, store: Store, *, fenced: Callable[[Fenced], None]) -> None:
-        """Renew through `store`, which is opened and closed in the thread.
+    def __init__(
+        self,
+        renewals: Renewals,
+        store: Store,
+        *,
+        fenced: Callable[[Fenced], None],
+        failed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Renew through `store`, which is opened and closed in the thread; `failed` hears of each round in vain.
 
         `fenced` is called there when another process has taken the store over: it is seen here also while code blocks
         the event loop.
@@ -109,6 +116,7 @@ class RenewalThread:
         self._renewals = renewals
         self._store = store
         self._fenced = fenced
+        self._failed = failed
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopped: asyncio.Event | None = None
         self._thread = threading.Thread(target=self._work, name="windlass-renewals", daemon=True)
@@ -210,6 +218,7 @@ class RenewalThread:
             logger.warning("leases could not be renewed, it is tried again: %s", error)
         except Exception:
             logger.exception("leases could not be renewed, it is tried again")
+        self._failed()
         return min(1.0, self._renewals.pause)
 
     def _tell(self, error: Exception | None) -> None:

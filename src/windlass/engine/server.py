@@ -13,6 +13,7 @@ from windlass.engine.health import Health
 from windlass.engine.heart import new_server_id
 from windlass.engine.served import Served
 from windlass.engine.shift import Shift
+from windlass.engine.tally import Tally
 
 logger = logging.getLogger("windlass")
 
@@ -58,6 +59,8 @@ class Server:
         self._over = asyncio.Event()
         self._error: Exception | None = None
         self._last: asyncio.Task[None] | None = None
+        self.tally: Final = Tally()
+        """What the server has counted in all its runs."""
 
     @property
     def id(self) -> str:
@@ -83,6 +86,16 @@ class Server:
     def busy(self) -> int:
         """How many jobs run."""
         return 0 if self._shift is None else self._shift.busy
+
+    @property
+    def unsettled(self) -> int:
+        """How many ends of jobs wait for the store."""
+        return 0 if self._shift is None else self._shift.unsettled
+
+    @property
+    def slots(self) -> int:
+        """How many jobs may run at once."""
+        return self._config.concurrency
 
     @property
     def fenced(self) -> Fenced | None:
@@ -111,7 +124,14 @@ class Server:
             self._error = None
             self._over.clear()
             self._config = self._app.server_config(self._given)
-            shift = Shift(self._app, self._config, self.id, failed=self._failed, ends_process=self._ends_process)
+            shift = Shift(
+                self._app,
+                self._config,
+                self.id,
+                failed=self._failed,
+                tally=self.tally,
+                ends_process=self._ends_process,
+            )
             await shift.begin()
             self._shift = shift
 

@@ -28,10 +28,12 @@ from windlass.core.verdict import (
     verdict,
 )
 from windlass.engine.attempt import Attempt
+from windlass.engine.context import of_no_job
 from windlass.engine.job_log import JobLog
 from windlass.engine.job_log import logger as job_logger
 from windlass.engine.notes import Notes
 from windlass.engine.service import backoff
+from windlass.engine.tally import LOST, OUTCOMES, Tally
 
 logger = logging.getLogger("windlass")
 
@@ -70,6 +72,7 @@ class Settlements:
         clock: Clock,
         rng: Rng,
         committed: Callable[[list[Move]], None] | None,
+        tally: Tally | None = None,
     ) -> None:
         """Settle in `store` by the retry policies in `settings`; `retention` says which records stay.
 
@@ -82,6 +85,7 @@ class Settlements:
         self._clock = clock
         self._rng = rng
         self._committed = committed
+        self._tally = tally or Tally()
         self._log = JobLog(clock)
         self._talks = job_logger.isEnabledFor(logging.INFO)
         self._keeps: dict[str, bool] = {}
@@ -92,6 +96,8 @@ class Settlements:
         self._answered = asyncio.Event()
         self._answered.set()
         self._fenced = False
+        # of nobody's job: it writes the ends of many
+        self._context = of_no_job()
         self.failing_since: float | None = None
         self.written: Callable[[], None] = lambda: None
         """Called when some were written, and are held no more."""
@@ -111,7 +117,8 @@ class Settlements:
             return
         self._waiting.append(Ending(attempt, self._settlement(attempt, outcome)))
         if self._writing is None:
-            self._writing = asyncio.get_running_loop().create_task(self._write())
+            loop = asyncio.get_running_loop()
+            self._writing = loop.create_task(self._write(), context=self._context.copy())
 
     async def drain(self) -> None:
         """Return when all that was added is written."""
@@ -209,6 +216,7 @@ class Settlements:
             return False
         except Exception:
             self.failing_since = self.failing_since or self._clock.monotonic()
+            self._tally.fail("settle")
             logger.exception("%d settlements could not be written (%d times in a row)", len(batch), failures + 1)
             return False
         finally:
@@ -218,6 +226,9 @@ class Settlements:
             self.held.pop(ending.attempt.token, None)
             if result is not Settled.DONE:
                 self._refused(ending, result)
+            if result is Settled.DONE or result is Settled.REPEATED:
+                counts = ending.attempt.counts or self._tally.of(ending.attempt.job)
+                counts.ends[OUTCOMES[type(ending.settlement.verdict)]] += 1
         if self._committed is not None:
             now = self._clock.now()
             self._committed([move_of(e, now) for e, r in zip(batch, results, strict=True) if r is Settled.DONE])
@@ -234,6 +245,7 @@ class Settlements:
             self.add(attempt, Raised(failure_of(result), result))
         elif result is Settled.LOST:
             attempt.tell("claim_lost")
+            self._tally.of(attempt.job).ends[LOST] += 1
             logger.warning(
                 "job %s (%s) was taken back while it ran: its end by %s is not written, whoever has it now decides",
                 attempt.job.id,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
+from windlass.client.server_details import CONSUMES, MEMORY, SLOTS, STUCK
 from windlass.core.errors import Fenced, NotAtomicHere, UnknownKind, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import Job
@@ -24,8 +25,9 @@ from windlass.engine.executors.threads import Threads
 from windlass.engine.flags import FlagWatch
 from windlass.engine.halt import Halt
 from windlass.engine.health import Health, health
-from windlass.engine.heart import SCHEDULING, Heart, new_record
+from windlass.engine.heart import SCHEDULING, Heart, memory_in_use, new_record
 from windlass.engine.hooks import Hooks
+from windlass.engine.kept_log import OFF, keep_log, least_of, leave_log
 from windlass.engine.notes import Notes
 from windlass.engine.office import Office
 from windlass.engine.outcomes import if_flagged, timed_out
@@ -39,6 +41,8 @@ from windlass.engine.service import Service
 from windlass.engine.services import upkeep
 from windlass.engine.settlements import Move, Settlements
 from windlass.engine.strangers import StrangerWatch
+from windlass.engine.tally import LOST, Tally
+from windlass.engine.timing_writer import TimingWriter
 from windlass.engine.within import ends_within
 from windlass.engine.worker import Worker
 from windlass.handlers.registered import RunsIn
@@ -64,16 +68,19 @@ class Shift:
         server_id: str,
         *,
         failed: Callable[[Exception], None],
+        tally: Tally,
         ends_process: bool = False,
     ) -> None:
         """Put the parts together that need nothing opened; `failed` is told of errors of the store, and of `Fenced`.
 
+        What happens is counted in `tally`.
         `ends_process`: what does not end by itself does so with the process, right after the end of the shift.
         """
         self._app = app
         self._config = config
         self._id = server_id
         self._failed = failed
+        self._tally = tally
         self._ends_process = ends_process
         self._client = client = app.client
         self._clock = client.clock
@@ -94,6 +101,7 @@ class Shift:
             clock=self._clock,
             rng=self._rng,
             committed=self._hooks.tell if self._hooks.wanted else None,
+            tally=tally,
         )
         self._settlements.fenced = failed
         self._halt = Halt(self._settlements, self._clock)
@@ -149,6 +157,7 @@ class Shift:
         self._worker.abandon()
         self._settlements.fence()
         for attempt in running:
+            self._tally.of(attempt.job).ends[LOST] += 1
             self._halt.lost(attempt)
         if self._stopping:
             self._over_at = self._clock.monotonic()
@@ -180,12 +189,15 @@ class Shift:
         """How many jobs run."""
         return len(self._worker.running)
 
+    @property
+    def unsettled(self) -> int:
+        """How many ends wait for the store."""
+        return len(self._settlements)
+
     async def rescue(self, servers: Sequence[str]) -> None:
         """Take back the jobs of servers that have ended."""
-        told = self._rescued if self._hooks.wanted else None
-        rescuer = Rescuer(
-            self._client.store, self._retention, clock=self._clock, rng=self._rng, spawn=self._spawn, told=told
-        )
+        store, clock, rng, spawn = self._client.store, self._clock, self._rng, self._spawn
+        rescuer = Rescuer(store, self._retention, clock=clock, rng=rng, spawn=spawn, told=self._rescued)
         await rescuer.rescue_ended(servers)
 
     def give_back(self, within: float) -> None:
@@ -227,6 +239,7 @@ class Shift:
         client = self._client
         await client.open()
         provided = await self._parts.enter_async_context(self._app.open_lifespan())
+        self._keep_log()
         timeout = self._config.job_timeout
         self._handlers = {k: ReadyHandler(r, provided, timeout=timeout) for k, r in self._app.handlers.items()}
         self._consumers = {q: ReadyHandler(r, provided, timeout=timeout) for q, r in self._app.consumers.items()}
@@ -242,6 +255,12 @@ class Shift:
             )
         if self._config.concurrency:
             self._worker.begin()
+
+    def _keep_log(self) -> None:
+        """Keep what jobs log with them; after the lifespan, which may set up a log of its own."""
+        if self._config.job_log_level != OFF:
+            keep_log()
+            self._parts.callback(leave_log)
 
     def _plan(self) -> ClaimPlan:
         config = self._config
@@ -267,7 +286,7 @@ class Shift:
             plan,
             self._find,
             slots=self._config.concurrency,
-            office=Office(self._client, self._notes, self._retention),
+            office=Office(self._client, self._notes, self._retention, log_from=least_of(self._config.job_log_level)),
             settlements=self._settlements,
             start=lambda attempt: self._execution.start(attempt, self._loop),
             late=self._halt.late,
@@ -276,6 +295,7 @@ class Shift:
             poll_interval=self._config.poll_interval,
             failed=self._failed,
             claimed=self._hooks.tell if self._hooks.wanted else None,
+            tally=self._tally,
         )
 
     def _find(self, job: Job) -> ReadyHandler:
@@ -290,7 +310,9 @@ class Shift:
         shortest = min((lease.total_seconds() for lease in plan.leases.values()), default=30.0)
         self._renewals = Renewals(self._settlements.held, clock, shortest=shortest, told=self._renewed)
         if clock.goes_by_itself:
-            self._renewal_thread = thread = RenewalThread(self._renewals, store.sibling(), fenced=self._fenced_aside)
+            self._renewal_thread = thread = RenewalThread(
+                self._renewals, store.sibling(), fenced=self._fenced_aside, failed=lambda: self._tally.fail("renew")
+            )
             self._parts.push_async_callback(lambda: thread.stop(self._left_until(LEFT_BY)))
             await thread.start()
         else:
@@ -311,6 +333,7 @@ class Shift:
         self._registered = True
         await heart.tick()
         self._services.append(heart)
+        self._services.append(TimingWriter(store, self._tally, clock=clock, rng=rng, spawn=spawn))
         self._services.append(
             FlagWatch(
                 store,
@@ -343,7 +366,7 @@ class Shift:
                 spawn=spawn,
                 rescue_interval=config.rescue_interval,
                 prune_interval=config.prune_interval,
-                rescued=self._rescued if self._hooks.wanted else None,
+                rescued=self._rescued,
             )
             await kept[0].tick()
             self._services += kept
@@ -367,7 +390,8 @@ class Shift:
             self._idle.set()
 
     def _tell_of_transaction(self, attempt: Attempt) -> None:
-        """Tell the hooks of a success that the handler's own transaction has written."""
+        """Tell of a success that the handler's own transaction has written."""
+        self._tally.of(attempt.job).ends["succeeded"] += 1
         if self._hooks.wanted:
             job = attempt.job._replace(state=State.SUCCEEDED, lease_expires_at=None)
             self._hooks.tell([Move(job, State.RUNNING, State.SUCCEEDED)])
@@ -386,7 +410,9 @@ class Shift:
             self._loop.call_soon_threadsafe(self._failed, error)
 
     def _rescued(self, rescued: list[Rescued]) -> None:
-        self._spawn(self._tell_of_rescue([one.id for one in rescued]), name="windlass rescue hooks")
+        self._tally.rescued += len(rescued)
+        if self._hooks.wanted:
+            self._spawn(self._tell_of_rescue([one.id for one in rescued]), name="windlass rescue hooks")
 
     async def _tell_of_rescue(self, ids: Sequence[JobId]) -> None:
         jobs = [job for job in await self._client.store.get(ids) if job is not None]
@@ -395,7 +421,10 @@ class Shift:
     def _describe(self) -> ServerRecord:
         stuck = ", ".join(attempt.job.id for attempt in self._halt.stuck)
         told = {
-            "stuck": stuck,
+            STUCK: stuck,
+            SLOTS: str(self._config.concurrency),
+            CONSUMES: " ".join(sorted(self._consumers)),
+            MEMORY: memory_in_use(),
             SCHEDULING: "" if self._config.schedules else "off",
             SERVED: "yes" if self._client.store.features.served else "",
         }

@@ -25,6 +25,7 @@ from windlass.engine.outcomes import CANCELLED_ON_REQUEST
 from windlass.engine.ready import ReadyHandler
 from windlass.engine.service import backoff
 from windlass.engine.settlements import Move, Settlements
+from windlass.engine.tally import Tally
 from windlass.engine.within import ends_within
 
 logger = logging.getLogger("windlass")
@@ -63,6 +64,7 @@ class Worker:
         poll_interval: timedelta,
         failed: Callable[[Exception], None],
         claimed: Callable[[list[Move]], None] | None = None,
+        tally: Tally | None = None,
     ) -> None:
         """Start attempts by `start`; `late` is told of one past its timeout, `failed` of an error of the store."""
         self._store = store
@@ -77,6 +79,7 @@ class Worker:
         self._poll_interval = poll_interval.total_seconds()
         self._failed = failed
         self._claimed = claimed
+        self._tally = tally or Tally()
         self._deadlines = Deadlines(clock, late)
         self._bell = Bell(clock)
         self._loop = asyncio.get_running_loop()
@@ -147,6 +150,8 @@ class Worker:
         """Take the end of an attempt's code: its slot is free, and it is settled unless it was before."""
         attempt.over = True
         self.finished += 1
+        if attempt.started_at is not None and attempt.counts is not None:
+            attempt.counts.ran.add(self._clock.monotonic() - attempt.started_at)
         self.running.discard(attempt)
         if attempt is self._sole:
             self._sole = None
@@ -183,6 +188,7 @@ class Worker:
                     return
                 except Exception as error:
                     failures += 1
+                    self._tally.fail("claim")
                     wait = backoff(failures, self._rng)
                     trace = None if isinstance(error, WindlassError) else error
                     text = "cannot claim (%d times in a row), again in %.1f s: %s"
@@ -270,6 +276,7 @@ class Worker:
 
     def _take(self, claims: list[Claim]) -> None:
         now = self._clock.monotonic()
+        self._tally.claimed += len(claims)
         leases: Mapping[str, timedelta] = self._plan.leases
         for claim in claims:
             job = claim.job
@@ -363,6 +370,7 @@ class Worker:
         now = self._clock.monotonic()
         handler = attempt.handler
         attempt.started_at = now
+        attempt.counts = self._tally.begin(attempt.job, now - attempt.claimed_at)
         if handler.timeout_seconds is not None:
             attempt.renew_until = now + handler.timeout_seconds + attempt.lease
         self._start(attempt)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from starlette.routing import Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,6 +18,8 @@ from windlass.http.health import LIVE, READY, Live, Ready
 from windlass.http.hosts import Hosts
 from windlass.http.login import SESSION, Login, Logout
 from windlass.http.openapi import OPENAPI, Document
+from windlass.http.routes.log import LogEndpoint
+from windlass.http.routes.metrics import METRICS, Metrics
 from windlass.http.routes.news import NewsEndpoint
 from windlass.http.routes.table import HANDLED
 from windlass.http.routing import OnlyRoute, no_route
@@ -27,6 +29,7 @@ from windlass.http.shared import Shared
 
 logger = logging.getLogger("windlass.http")
 
+AnyEndpoint: TypeAlias = Endpoint[Any, Any] | NewsEndpoint | LogEndpoint
 _PLACES: Final = {operation.name: place for place, operation in enumerate(OPERATIONS)}
 
 
@@ -86,8 +89,8 @@ class Api:
 
     def _routes(self, auth: Auth, sessions: Sessions | None) -> list[OnlyRoute]:
         shared = self.shared
-        endpoints: list[Endpoint[Any, Any] | NewsEndpoint] = [Endpoint(shared, each) for each in HANDLED]
-        endpoints.append(NewsEndpoint(shared, auth))
+        endpoints: list[AnyEndpoint] = [Endpoint(shared, each) for each in HANDLED]
+        endpoints += [NewsEndpoint(shared, auth), LogEndpoint(shared, auth)]
         ready = Ready(shared, auth)
         ways: list[tuple[str, str, str, ASGIApp]] = [
             *map(_way, sorted(endpoints, key=lambda endpoint: _PLACES[endpoint.operation.name])),
@@ -96,6 +99,7 @@ class Api:
             ("GET", READY, "ready", ready),
             ("HEAD", READY, "ready_head", ready),
             ("GET", OPENAPI, "openapi", Document()),
+            ("GET", METRICS, "metrics", Metrics(shared.client)),
             ("POST", SESSION, "login", Login(auth, sessions, self._guard.wrong_tokens, shared.client.clock)),
             ("DELETE", SESSION, "logout", Logout(sessions)),
         ]
@@ -113,7 +117,7 @@ class Api:
             await self.close()
 
 
-def _way(endpoint: Endpoint[Any, Any] | NewsEndpoint) -> tuple[str, str, str, ASGIApp]:
+def _way(endpoint: AnyEndpoint) -> tuple[str, str, str, ASGIApp]:
     operation = endpoint.operation
     return operation.method, operation.path.replace("{id}", "{id:uuid}"), operation.name, endpoint
 

@@ -9,7 +9,7 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from windlass.api.calls import Health, Nothing, SessionTold
-from windlass.api.operations import NEWS, OPERATIONS, REQUEST, ROOT, SERVING, Operation, Repeat
+from windlass.api.operations import LOG, NEWS, OPERATIONS, REQUEST, ROOT, SERVING, Operation, Repeat
 from windlass.api.problems import Problem
 from windlass.api.roles import Role
 from windlass.http.auth import identity_of
@@ -17,6 +17,8 @@ from windlass.http.health import LIVE, READY
 from windlass.http.login import SESSION, LoginAsked
 from windlass.http.openapi_examples import EXAMPLES
 from windlass.http.reply import Reply
+from windlass.http.routes.metrics import METRICS
+from windlass.metrics.exposition import TEXT
 
 OPENAPI: Final = f"{ROOT}/openapi.json"
 
@@ -29,6 +31,7 @@ STATUSES: Final[Mapping[int, str]] = {
     404: "There is no such thing",
     408: "The body did not come in time",
     409: "It was refused as things stand; `outcome_unknown`: a repeat that may have been done before",
+    410: "The jobs of this store live elsewhere now: the fact `to` tells where",
     413: "The body is too large",
     415: "The body is not sent as application/json",
     421: "The name in the header Host is none of this process",
@@ -38,7 +41,7 @@ STATUSES: Final[Mapping[int, str]] = {
 }
 """What each status of a problem means."""
 ALWAYS: Final = (400, 401, 403, 421, 422, 429, 503)
-WITH_BODY: Final = (408, 413, 415)
+WITH_BODY: Final = (408, 410, 413, 415)
 
 _ABOUT: Final = """\
 A durable job queue over HTTP.
@@ -125,7 +128,7 @@ def _operation(operation: Operation[Any, Any], schemas: Mapping[type, Shape], co
         parameters += _NAMES
     if parameters:
         made["parameters"] = parameters
-    told = {"text/event-stream": _STREAM} if operation is NEWS else _json(schemas[operation.tells])
+    told = _streamed(operation.name) if operation.name in _STREAMS else _json(schemas[operation.tells])
     done = {"description": "Done.", "headers": _SERVED, "content": told}
     made["responses"] = {"200": done, **_problems(operation)}
     return made
@@ -161,12 +164,15 @@ _NAMES: Final[list[Shape]] = [
 _SERVED: Final[Shape] = {
     SERVING: {"description": "The serving process, another one after each start.", "schema": {"type": "string"}}
 }
-_STREAM: Final[Shape] = {
-    "schema": {
-        "type": "string",
-        "description": 'Events as in `data: {"topics":["queue:email"]}`; comments tell that the stream lives.',
-    }
+_STREAMS: Final[Mapping[str, str]] = {
+    NEWS.name: 'Events as in `data: {"topics":["queue:email"]}`; comments tell that the stream lives.',
+    LOG.name: "Events whose data is a `Followed`: the first has all lines that there are, each later one the new ones. "
+    "The stream ends after one with `ended`; comments tell that it lives.",
 }
+
+
+def _streamed(name: str) -> Shape:
+    return {"text/event-stream": {"schema": {"type": "string", "description": _STREAMS[name]}}}
 
 
 def _query(ref: Shape, components: Mapping[str, Shape]) -> list[Shape]:
@@ -229,6 +235,18 @@ def _others(schemas: Mapping[type, Shape]) -> dict[str, Shape]:
         SESSION: {
             "post": {**_open("login", "Begin the session of a browser", login | wrong_login), "requestBody": body},
             "delete": _open("logout", "End the session of a browser", logout | wrong_logout),
+        },
+        METRICS: {
+            "get": {
+                "operationId": "metrics",
+                "summary": "Return the numbers of the store, in the text format of Prometheus",
+                "description": "Roles: view. Without the store it has those of this process.",
+                "tags": ["about"],
+                "responses": {
+                    "200": {"description": "The numbers.", "content": {TEXT: {"schema": {"type": "string"}}}},
+                    **_refusals(400, 401, 403, 421, 429),
+                },
+            }
         },
         OPENAPI: {
             "get": {

@@ -5,16 +5,17 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from heapq import merge
-from itertools import islice
-from typing import Any, NoReturn
+from itertools import islice, takewhile
+from typing import Any
 
-from windlass.core.errors import NotAllowed, NotTransactional
+from windlass.core.errors import NotTransactional
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.moving import Moved
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, FireOutcome, Firing, Schedule, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats
+from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import (
     AuditEntry,
     Borrowed,
@@ -24,8 +25,10 @@ from windlass.core.store import (
     Features,
     Finding,
     Glance,
+    JobPage,
     Joined,
     KvWrite,
+    Place,
     Renewed,
     Rescued,
     RescueRequest,
@@ -35,9 +38,11 @@ from windlass.core.store import (
     Store,
 )
 from windlass.core.topics import Topic, queue_topic
+from windlass.http.beyond import refuse_beyond
+from windlass.http.scoped_moving import ScopedMoving
 
 
-class ScopedStore:
+class ScopedStore(ScopedMoving):
     """Lets through what is about some queues alone.
 
     A job, schedule or server of another queue is answered as one that is not there; a call that names another queue,
@@ -144,12 +149,12 @@ class ScopedStore:
     async def promote(self, *, limit: int) -> int:
         """Refuse: it is about all queues."""
         del limit
-        _refuse("promotion")
+        refuse_beyond("promotion")
 
     async def prune(self, retention: Retention, *, limit: int) -> int:
         """Refuse: it is about all queues."""
         del retention, limit
-        _refuse("pruning")
+        refuse_beyond("pruning")
 
     async def write_schedule(self, schedule: Schedule, *, expected: int | None) -> int | None:
         """Write a schedule that makes jobs in these queues, over none of another queue."""
@@ -165,7 +170,7 @@ class ScopedStore:
     async def due_schedules(self, declared: Collection[str], *, limit: int) -> DueSchedules:
         """Refuse: it is about all queues."""
         del declared, limit
-        _refuse("a look at all due schedules")
+        refuse_beyond("a look at all due schedules")
 
     async def fire(self, firing: Firing) -> Fired:
         """Fire a schedule of these queues."""
@@ -177,27 +182,27 @@ class ScopedStore:
     async def kv_get(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Refuse: the key space belongs to all."""
         del keys
-        _refuse("the kv space")
+        refuse_beyond("the kv space")
 
     async def kv_write(self, write: KvWrite) -> bool:
         """Refuse: the key space belongs to all."""
         del write
-        _refuse("the kv space")
+        refuse_beyond("the kv space")
 
     async def kv_scan(self, prefix: bytes, *, after: bytes | None, limit: int) -> list[tuple[bytes, bytes]]:
         """Refuse: the key space belongs to all."""
         del prefix, after, limit
-        _refuse("the kv space")
+        refuse_beyond("the kv space")
 
     async def lock(self, name: str, holder: str, ttl: timedelta) -> bool:
         """Refuse: locks belong to all."""
         del name, holder, ttl
-        _refuse("a lock")
+        refuse_beyond("a lock")
 
     async def unlock(self, name: str, holder: str) -> bool:
         """Refuse: locks belong to all."""
         del name, holder
-        _refuse("a lock")
+        refuse_beyond("a lock")
 
     async def beat(self, server: ServerRecord) -> None:
         """Write that a server is live that works on these queues, over no other one's record.
@@ -206,11 +211,16 @@ class ScopedStore:
         """
         self._check(server.queues)
         if await self._is_foreign_server(server.id):
-            _refuse(f"server {server.id}")
+            refuse_beyond(f"server {server.id}")
         for schedule_id in server.schedules:
             if await self._is_foreign(schedule_id):
-                _refuse(f"schedule {schedule_id!r}")
+                refuse_beyond(f"schedule {schedule_id!r}")
         await self._store.beat(server)
+
+    async def write_timings(self, timings: Sequence[TimingCount]) -> None:
+        """Add to the counts of these queues."""
+        self._check({row.queue for row in timings})
+        await self._store.write_timings(timings)
 
     async def ended_servers(self) -> list[str]:
         """Tell of none: others look after them."""
@@ -244,6 +254,29 @@ class ScopedStore:
         ]
         return list(islice(merge(*pages, key=lambda job: job.seq), limit))
 
+    async def newest(self, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> JobPage:
+        """List the newest jobs of these queues."""
+        if chosen.queue is not None:
+            if chosen.queue not in self._queues:
+                return JobPage([], None)
+            return await self._store.newest(chosen, before=before, limit=limit, most=most)
+        # a share of `most` for each: whoever is limited to many queues costs the store no more than others
+        share = max(1, most // max(1, len(self._queues)))
+        pages = [
+            await self._store.newest(replace(chosen, queue=queue), before=before, limit=limit, most=share)
+            for queue in sorted(self._queues)
+        ]
+        return merged(pages, limit)
+
+    async def place(self, job_id: JobId) -> Place | None:
+        """Look at a job of these queues; who holds its key is told where that is of these queues too."""
+        if not await self._ours([job_id]):
+            return None
+        place = await self._store.place(job_id)
+        if place is None or place.key_holder is None or await self._ours([place.key_holder]):
+            return place
+        return place._replace(key_holder=None)
+
     async def stats(self, queue: str | None = None) -> list[QueueStats]:
         """Count in these queues."""
         if queue is not None and queue not in self._queues:
@@ -264,6 +297,10 @@ class ScopedStore:
         """Return what happened in these queues."""
         return [row for row in await self._store.minutes(since=since, until=until) if row.queue in self._queues]
 
+    async def timings(self, *, since: datetime, until: datetime) -> list[TimingCount]:
+        """Return how long attempts took in these queues."""
+        return [row for row in await self._store.timings(since=since, until=until) if row.queue in self._queues]
+
     async def servers(self) -> list[ServerRecord]:
         """Return the servers that work on these queues alone."""
         return [record for record in await self._store.servers() if self._is_ours(record)]
@@ -276,7 +313,7 @@ class ScopedStore:
     async def audit(self, *, limit: int) -> list[AuditEntry]:
         """Refuse: it is about all queues."""
         del limit
-        _refuse("the audit")
+        refuse_beyond("the audit")
 
     async def stranded(self, *, dead_after: timedelta) -> int:
         """Tell of none: they may be of other queues."""
@@ -285,23 +322,27 @@ class ScopedStore:
 
     async def check(self) -> list[Finding]:
         """Refuse: it is about the whole store."""
-        _refuse("a check of the store")
+        refuse_beyond("a check of the store")
+
+    async def moved(self) -> Moved | None:
+        """Tell where the jobs of the store go: an enqueue tells that to everybody too."""
+        return await self._store.moved()
 
     def _check(self, queues: Iterable[str]) -> None:
         for queue in queues:
             if queue not in self._queues:
-                _refuse(f"queue {queue!r}")
+                refuse_beyond(f"queue {queue!r}")
 
     def _check_jobs(self, jobs: Iterable[PreparedJob]) -> None:
         for job in jobs:
             self._check([job.queue])
             self._check_kv(job.kv)
             if job.unique is not None and not job.unique.name.startswith("queue|"):
-                _refuse("a unique key over several queues")
+                refuse_beyond("a unique key over several queues")
 
     def _check_kv(self, kv: object) -> None:
         if kv:
-            _refuse("the kv space")
+            refuse_beyond("the kv space")
 
     async def _ours(self, ids: Sequence[JobId]) -> list[JobId]:
         jobs = await self._store.get(ids)
@@ -325,10 +366,15 @@ class ScopedStore:
         return bool(record.queues) and self._queues.issuperset(record.queues)
 
 
+def merged(pages: Sequence[JobPage], limit: int) -> JobPage:
+    """Return the newest of all pages, as far back as each of them has been looked at, and where to look on."""
+    looked = max((page.next for page in pages if page.next is not None), default=None)
+    found = merge(*(page.jobs for page in pages), key=lambda job: -job.seq)
+    jobs = list(takewhile(lambda job: looked is None or job.seq >= looked, found))
+    if len(jobs) > limit:
+        return JobPage(jobs[:limit], jobs[limit - 1].seq)
+    return JobPage(jobs, looked)
+
+
 def _only(ids: Sequence[JobId], ours: Collection[JobId]) -> list[JobId]:
     return [each for each in ids if each in ours]
-
-
-def _refuse(what: str) -> NoReturn:
-    message = f"this token is limited to some queues, and {what} is beyond them: use another token"
-    raise NotAllowed(message)

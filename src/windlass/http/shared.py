@@ -8,6 +8,7 @@ from windlass.client.bell import Listeners
 from windlass.client.client import Client
 from windlass.client.watch import Watcher
 from windlass.core.errors import WindlassError
+from windlass.http.following import Following
 from windlass.http.presence import Presence
 from windlass.http.remembered import Remembered
 from windlass.http.replies import Replies
@@ -61,6 +62,7 @@ class Shared:
             store, clock = self.client.store, self.client.clock
             self.listeners = Listeners(store, clock)
             self.watcher = Watcher(store, clock=clock, spawn=self._spawn, poll_interval=POLL_INTERVAL)
+            self.following = Following(store, clock=clock, spawn=self._spawn)
             self._opened = True
 
     def stop_waiting(self) -> None:

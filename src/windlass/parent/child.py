@@ -10,7 +10,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from windlass.app.app import App
 from windlass.app.load import load_app
@@ -21,6 +21,7 @@ from windlass.engine.config import ServerConfig
 from windlass.engine.context import running
 from windlass.engine.executors.forks import leave_forks_alone
 from windlass.engine.executors.log_setup import Children
+from windlass.engine.kept_log import least_of
 from windlass.exit_codes import exit_code_of
 from windlass.parent.link import Link
 from windlass.parent.log_format import Logs
@@ -40,6 +41,9 @@ from windlass.parent.messages import (
 from windlass.parent.output import let_go_of_output
 from windlass.parent.serving import Serving
 from windlass.parent.signals import OF_THE_TERMINAL
+
+if TYPE_CHECKING:
+    from windlass.parent.worker_metrics import WorkerMetrics
 
 logger = logging.getLogger("windlass")
 
@@ -84,7 +88,14 @@ class Child:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._serving: Serving | None = None
         self._told = (True, False, 0)
+        self._metrics = None if order.metrics is None else self._serve_metrics(order.metrics)
         self._fenced = False
+
+    def _serve_metrics(self, descriptor: int) -> "WorkerMetrics":
+        # it needs an extra, which whoever wants no metrics does without
+        from windlass.parent.worker_metrics import WorkerMetrics  # noqa: PLC0415
+
+        return WorkerMetrics(descriptor, lambda: self._serving)
 
     def live(self) -> int:
         """Serve until there is an end to it."""
@@ -96,6 +107,7 @@ class Child:
             with contextlib.suppress(AlreadyRunning):
                 app.use_flags(self._order.flags)
             config = app.server_config(ServerConfig())
+            self._logs.kept_from = least_of(config.job_log_level)
             self._link.send(self._introduction(app, config))
         except WindlassError as error:
             return self._refuse(error)
@@ -160,7 +172,9 @@ class Child:
 
     def _hear(self, message: ToChild) -> None:
         match message:
-            case Stop(grace):
+            case Stop(grace, replaced):
+                if replaced and self._metrics is not None:
+                    self._metrics.close()
                 self._tell(lambda serving: serving.stop(grace))
                 self._leave_if_blocked(grace)
             case StopNow():

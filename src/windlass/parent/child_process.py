@@ -19,15 +19,16 @@ from windlass.parent.signals import OF_THE_TERMINAL
 class ChildProcess:
     """A fresh interpreter with one server; it runs from the moment that this is made."""
 
-    def __init__(self, order: Order, environment: Mapping[str, str]) -> None:
-        """Start it; raises `OSError` when the system has no room for it."""
+    def __init__(self, order: Order, environment: Mapping[str, str], port: socket.socket | None = None) -> None:
+        """Start it; raises `OSError` when the system has no room for it. On `port` it serves its metrics."""
         self.link, theirs = socket.socketpair()
         self.link.settimeout(0)
         # -P: a file of the app that is called like a module of Python is not taken for it
         command = [sys.executable, "-P", "-m", "windlass.parent", order.app, str(theirs.fileno())]
         try:
             with theirs, _terminal_held_back():
-                self._process = subprocess.Popen(command, env=dict(environment), pass_fds=(theirs.fileno(),))  # noqa: S603 - our own interpreter and module
+                given = (theirs.fileno(),) if port is None else (theirs.fileno(), port.fileno())
+                self._process = subprocess.Popen(command, env=dict(environment), pass_fds=given)  # noqa: S603 - our own interpreter and module
         except BaseException:
             self.link.close()
             raise
@@ -41,7 +42,7 @@ class ChildProcess:
         self.refused = False
         self.kill_at: float | None = None
         self._lines = Lines(self.link)
-        self._write(encode(order))
+        self._write(encode(msgspec.structs.replace(order, metrics=None if port is None else port.fileno())))
 
     @property
     def name(self) -> str:

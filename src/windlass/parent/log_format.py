@@ -83,10 +83,12 @@ class Logs:
         self._handler.setFormatter(self._json or HumanFormatter(coloured=coloured))
         self._ours = logging.getLogger("windlass")
         self._made_of = style, level, current_job
+        self.kept_from: int = sys.maxsize
+        """From which level on records are wanted by others, who keep them with jobs; set before `take_root`."""
 
     def __reduce__(self) -> tuple[Callable[..., "Logs"], tuple[object, ...]]:
         """Be made anew on the stderr of the process that this is sent to."""
-        return _made_again, (*self._made_of, None if self._json is None else self._json.server)
+        return _made_again, (*self._made_of, None if self._json is None else self._json.server, self.kept_from)
 
     def begin(self) -> None:
         """Show what Windlass itself says; the root stays bare, or `logging.basicConfig` of an app would do nothing."""
@@ -98,7 +100,11 @@ class Logs:
         root = logging.getLogger()
         if not root.handlers:
             root.addHandler(self._handler)
-            root.setLevel(self._level)
+            # what is wanted by others alone is made, and not shown
+            self._handler.setLevel(self._level)
+            if self._ours.level == logging.NOTSET:
+                self._ours.setLevel(self._level)
+            root.setLevel(min(self._handler.level, self.kept_from))
         for name in ("windlass", "windlass.jobs"):
             # `dictConfig` turns off every logger that it does not name, which nobody means for these
             logging.getLogger(name).disabled = False
@@ -109,9 +115,12 @@ class Logs:
             self._json.server = server
 
 
-def _made_again(style: str, level: str, current_job: Callable[[], Mapping[str, Any]], server: str | None) -> Logs:
+def _made_again(
+    style: str, level: str, current_job: Callable[[], Mapping[str, Any]], server: str | None, kept_from: int
+) -> Logs:
     logs = Logs(style, level, current_job=current_job)
     logs.name_server(server)
+    logs.kept_from = kept_from
     return logs
 
 

@@ -14,6 +14,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     grace: float
     log_format: str
     log_level: str
+    metrics: int | None = None
+    """The descriptor of the port that it serves its metrics on."""
 
 
 class Loaded(msgspec.Struct, frozen=True, tag="loaded"):
@@ -65,9 +67,10 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
 
 
 class Stop(msgspec.Struct, frozen=True, tag="stop"):
-    """Stop gracefully, within so many seconds."""
+    """Stop gracefully, within so many seconds; when it is `replaced`, the port of its metrics is another one's."""
 
     grace: float
+    replaced: bool = False
 
 
 class StopNow(msgspec.Struct, frozen=True, tag="stop now"):

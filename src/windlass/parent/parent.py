@@ -44,6 +44,7 @@ _SHOWN: Final = 8
 class Place:
     """One of the children that there should be: who fills it, or when it is filled again."""
 
+    number: int
     child: ChildProcess | None = None
     start_at: float | None = 0.0
     restarts: Restarts = field(default_factory=Restarts)
@@ -55,17 +56,20 @@ class Parent:
     def __init__(
         self,
         order: Order,
-        start: Callable[[], ChildProcess],
+        start: Callable[[int], ChildProcess],
         *,
         draw: Callable[[], float],
         source: SourceWatch | None = None,
     ) -> None:
-        """Start children by `start`; with `source` start them anew when it has changed. `draw` gives chance."""
+        """Start children by `start`, which is told the place of each, from 0; `draw` gives chance.
+
+        With `source` they are started anew when it has changed.
+        """
         self._order = order
         self._start_child = start
         self._draw = draw
         self._source = source
-        self._places = [Place() for _ in range(order.processes)]
+        self._places = [Place(number) for number in range(order.processes)]
         self._children: set[ChildProcess] = set()
         self._dead: dict[str, None] = {}
         """Servers whose processes have ended, until a child has given back what they held."""
@@ -105,7 +109,7 @@ class Parent:
 
     def _fill(self, place: Place) -> None:
         try:
-            child = self._start_child()
+            child = self._start_child(place.number)
         except OSError as error:
             wait = place.restarts.after(0, self._draw())
             place.start_at = time.monotonic() + wait
@@ -175,7 +179,7 @@ class Parent:
         if report.replace and place is not None and self._exit_code is None:
             logger.warning("%s is replaced: another one is started, and it drains", child.name)
             self._fill(place)
-            self._tell_to_stop(child, self._order.grace)
+            self._tell_to_stop(child, self._order.grace, replaced=True)
 
     def _refused(self, child: ChildProcess, text: str, code: int) -> None:
         child.refused = child.told = True
@@ -215,11 +219,11 @@ class Parent:
         for child in self._children:
             self._tell_to_stop(child, grace)
 
-    def _tell_to_stop(self, child: ChildProcess, grace: float) -> None:
+    def _tell_to_stop(self, child: ChildProcess, grace: float, *, replaced: bool = False) -> None:
         if child.kill_at is None:
             child.told = True
             child.kill_at = time.monotonic() + grace + KILLED_AFTER
-            child.send(Stop(grace))
+            child.send(Stop(grace, replaced))
 
     def _kill_late(self) -> None:
         now = time.monotonic()

@@ -49,6 +49,11 @@ class Serving:
             rescue.cancel()
 
     @property
+    def server(self) -> Server | None:
+        """The server, once it has started; from any thread."""
+        return self._server
+
+    @property
     def fenced(self) -> Fenced | None:
         """What the store said when another process had taken it over, which stops the server; from any thread."""
         return None if self._server is None else self._server.fenced

@@ -1,6 +1,7 @@
 """Attempts for child processes, and what comes of them."""
 
 import asyncio
+import logging
 import os
 import subprocess
 import sys
@@ -62,6 +63,7 @@ class Held:
         self.job = job
         self.token = token
         self.lease = 30.0
+        self.log_from = logging.INFO
         self.lines: list[tuple[str, str]] = []
         self.steps: list[Progress] = []
         self.noted = asyncio.Event()

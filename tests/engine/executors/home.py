@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import logging
 import os
 import signal
 import sys
@@ -217,6 +218,13 @@ def report(ctx: Context) -> None:
     ctx.log.info("line one")
     ctx.log.warning("line \ud800 two")
     current().progress(3, 3)
+
+
+@job()
+def log_as_usual() -> None:
+    logging.getLogger("theirs").warning("as usual")
+    logging.getLogger("windlass").warning("of our own")
+    logging.getLogger("theirs").error("at last")
 
 
 @job(ctx=Context)

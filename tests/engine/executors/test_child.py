@@ -159,6 +159,14 @@ async def test_notes_come_in_order_and_before_the_end(processes: Processes) -> N
     assert attempt.lines == [("info", "line one"), ("warning", "line \\ud800 two")]
 
 
+async def test_the_standard_log_of_a_handler_comes_as_notes(processes: Processes) -> None:
+    started, attempt = begin(processes, home.log_as_usual)
+
+    await started.ended
+
+    assert attempt.lines == [("warning", "theirs: as usual"), ("error", "theirs: at last")]
+
+
 async def test_more_notes_than_the_link_holds_wait_for_the_server_and_not_the_job_for_them(
     processes: Processes,
 ) -> None:

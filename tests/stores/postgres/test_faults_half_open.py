@@ -15,8 +15,10 @@ from tests.postgres.ready import ready_schema
 from windlass import Client, JobFilter, NewJob, OutcomeUnknown, StoreUnavailable
 from windlass.core.ids import JobId
 from windlass.core.job import Note, Token
+from windlass.core.moving import HeldKey, Packed, Parcel
 from windlass.core.retention import Retention
 from windlass.core.schedule import Firing, Schedule
+from windlass.core.stats import TimingCount
 from windlass.core.store import ClaimRequest, KvWrite, RescueRequest, ServerRecord, Settlement, Store
 from windlass.core.verdict import ToSucceeded
 
@@ -56,6 +58,18 @@ CALLS: Final[dict[str, Callable[[Store], Awaitable[Any]]]] = {
     "beat": lambda store: store.beat(SERVER),
     "leave": lambda store: store.leave("name#1"),
     "write_audit": lambda store: store.write_audit([]),
+    "write_timings": lambda store: store.write_timings([TimingCount(NOW, "q", "", "ran", 0, 1)]),
+    "moved": lambda store: store.moved(),
+    "set_moved": lambda store: store.set_moved(None),
+    "pack": lambda store: store.pack("q", limit=10),
+    "unpack": lambda store: store.unpack(Parcel("move", "q", 1, Packed((), ()))),
+    "unpacked": lambda store: store.unpacked("move", "q"),
+    "let_go": lambda store: store.let_go(jobs=[ID]),
+    "timed_keys": lambda store: store.timed_keys(limit=10),
+    "take_keys": lambda store: store.take_keys([HeldKey("global|||k", ID, "time", NOW, b"")]),
+    "newest": lambda store: store.newest(JobFilter(), before=None, limit=10, most=10),
+    "place": lambda store: store.place(ID),
+    "timings": lambda store: store.timings(since=NOW, until=NOW + MINUTE),
     "get": lambda store: store.get([ID]),
     "glance": lambda store: store.glance([ID]),
     "jobs": lambda store: store.jobs(JobFilter(), after=None, limit=10),

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -15,9 +16,12 @@ from tests.postgres.ready import ready_schema
 from tests.stores.postgres.racing import MINUTE, connection_to, opened, settlement, wanting
 from windlass.core.errors import StoreFull, StoreUnavailable
 from windlass.core.filters import JobFilter
+from windlass.core.ids import JobId
 from windlass.core.job import Claim, Failure, Note
+from windlass.core.moving import HeldKey, Parcel
 from windlass.core.retention import Keep, Retention
 from windlass.core.schedule import Firing
+from windlass.core.stats import TimingCount
 from windlass.core.store import AuditEntry, KvWrite, RescueRequest, ServerRecord, Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead, ToReleased, ToRetry
@@ -194,10 +198,49 @@ async def write_audit(_: Store, name: str) -> Call:
     return lambda store: store.write_audit([AuditEntry(NOW, "me", "retry", name, {})])
 
 
+async def write_timings(_: Store, name: str) -> Call:
+    return lambda store: store.write_timings([TimingCount(NOW, name, "", "ran", 0, 1)] * 2)
+
+
+async def set_moved(_: Store, __: str) -> Call:
+    # the others of these calls need a store that takes jobs
+    return lambda store: store.set_moved(None)
+
+
+async def _parcel(store: Store, name: str) -> Parcel:
+    """Return a job that has all that can be packed with it, and the store without it."""
+    held = await _claimed(store, name, unique=Unique("k", until=timedelta(days=1)))
+    await store.note([Note(held.job.id, held.token, lines=[("info", "line")])])
+    await store.settle([settlement(held, ToRetry(timedelta(0), Failure("no")))])
+    parcel = Parcel(name, name, 1, await store.pack(name, limit=10))
+    await store.let_go(jobs=[held.job.id])
+    return parcel
+
+
+async def unpack(store: Store, name: str) -> Call:
+    parcel = await _parcel(store, name)
+    return lambda store: store.unpack(parcel)
+
+
+async def let_go(store: Store, name: str) -> Call:
+    await store.unpack(await _parcel(store, name))
+    await store.kv_write(KvWrite(name.encode(), b"v"))
+    await store.write_schedule(a_schedule(name), expected=None)
+    [job] = (await store.pack(name, limit=10)).jobs
+    return lambda store: store.let_go(
+        jobs=[job.id], keys=[f"queue||{name}|other"], kv=[name.encode()], schedules=[name]
+    )
+
+
+async def take_keys(_: Store, name: str) -> Call:
+    key = HeldKey(f"queue||{name}|k", JobId(str(uuid4())), "time", NOW + timedelta(days=10_000), b"")
+    return lambda store: store.take_keys([key])
+
+
 WRITES: Final[list[Scenario]] = [
     enqueue, enqueue_keyed, replace, claim, claim_chosen, settle, ack, ack_and_forget, release, retry_later, renew,
     note, cancel, retry, delete, reschedule, set_paused, rescue, promote, prune, write_schedule, remove_schedule, fire,
-    kv_write, lock, unlock, beat, leave, write_audit,
+    kv_write, lock, unlock, beat, leave, write_audit, write_timings, set_moved, unpack, let_go, take_keys,
 ]  # fmt: skip
 LOOKS: Final[dict[str, Call]] = {
     "due_in": lambda store: store.due_in(["q"]),
@@ -216,6 +259,13 @@ LOOKS: Final[dict[str, Call]] = {
     "audit": lambda store: store.audit(limit=10),
     "stranded": lambda store: store.stranded(dead_after=MINUTE),
     "check": lambda store: store.check(),
+    "newest": lambda store: store.newest(JobFilter(queue="q"), before=None, limit=10, most=10),
+    "place": lambda store: store.place(JobId(str(uuid4()))),
+    "timings": lambda store: store.timings(since=NOW, until=NOW + MINUTE),
+    "moved": lambda store: store.moved(),
+    "pack": lambda store: store.pack("q", limit=10),
+    "unpacked": lambda store: store.unpacked("move", "q"),
+    "timed_keys": lambda store: store.timed_keys(limit=10),
 }
 ELSEWHERE: Final = {"open", "close", "sibling", "listen", "join", "ended_servers", "features", "transaction"}
 LEFT: Final = """
@@ -244,7 +294,11 @@ select
     (select count(*) from windlass_schedule where id = $1),
     (select count(*) from windlass_server where id = $1),
     (select count(*) from windlass_audit where target = $1),
-    (select paused from windlass_queue where queue = $1)
+    (select paused from windlass_queue where queue = $1),
+    (select count from windlass_timing where queue = $1),
+    (select number from windlass_parcel where queue = $1),
+    (select count(*) from windlass_delivery join windlass_job using (seq) where queue = $1),
+    (select count(*) from windlass_log join windlass_job using (seq) where queue = $1)
 """
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from typing import LiteralString
 
 import psycopg
 import pytest
@@ -20,6 +21,24 @@ from windlass.stores.postgres.migrate import OURS, SCHEMA, plan, prepare
 from windlass.testing.failpoints import Fault
 
 CURRENT = {"schema": str(SCHEMA)}
+JOBS_OF_THE_FIRST_VERSION: LiteralString = """
+insert into {0}.windlass_job (
+    id, queue, payload, codec, priority, state, max_attempts, created_at, run_at, finished_at, unique_key, hold,
+    hold_until
+) values
+    (
+        '01900000-0000-7000-8000-000000000001', 'email', 'hello', 'raw', 1000, 'pending', 3, now(), now(), null,
+        'k', 'queue||email|k', 'finished'
+    ),
+    (
+        '01900000-0000-7000-8000-000000000002', 'email', 'no', 'raw', 1000, 'dead', 3, now(), now(), now(),
+        null, null, null
+    );
+insert into {0}.windlass_hold (name, job_id, digest)
+values ('queue||email|k', '01900000-0000-7000-8000-000000000001', '');
+insert into {0}.windlass_count (minute, queue, kind, pending, dead, enqueued_total)
+values ('infinity', 'email', '', 1, 1, 2);
+"""
 TURN = "pg_advisory_xact_lock(hashtextextended('windlass migrate ' || $1::text, 0))"
 
 
@@ -93,6 +112,26 @@ async def test_an_older_schema_is_brought_up_step_by_step_or_at_once(schema: str
     assert rows(schema, "select n from {}.windlass_next") == [(1,)]
 
 
+async def test_a_store_of_the_first_version_is_brought_up_with_all_that_is_in_it(schema: str) -> None:
+    await bring_up(schema, up_to(1))
+    rows(schema, JOBS_OF_THE_FIRST_VERSION)
+
+    with pytest.raises(SchemaTooOld):
+        await windlass.connect(schema).open()
+    async with windlass.connect(f"{schema}&migrate=yes") as client:
+        claim = await client.claim("email")
+        again = await client.enqueue("email", unique=windlass.Unique("k", until="finished"))
+        stats = await client.stats("email")
+        page = await client.store.newest(windlass.JobFilter(), before=None, limit=10, most=10)
+        moved = await client.store.moved()
+
+    assert claim is not None
+    assert (claim.job.payload, again.id, again.created) == (b"hello", claim.job.id, False)
+    assert (stats.running, stats.dead, stats.totals.enqueued) == (1, 1, 2)
+    assert [str(job.state) for job in page.jobs] == ["dead", "running"]
+    assert moved is None
+
+
 @pytest.mark.parametrize("options", ["", "&migrate=yes", "&migrate=yes&create=no"])
 async def test_a_newer_schema_is_refused_and_left_as_it_is(schema: str, options: str) -> None:
     """B45: a release before it neither works on it nor writes its own version over it."""
@@ -139,7 +178,7 @@ async def test_what_a_newer_release_has_half_made_is_not_finished_by_an_older_on
 
 
 async def half_make(url: str) -> None:
-    """Leave what a release leaves that is killed before its third and last migration."""
+    """Leave what a release leaves that is killed before its last migration."""
     await bring_up(url, ONE_MORE)
     rows(url, "update {}.windlass_meta set name = 'making' where name = 'schema'")
 

@@ -20,6 +20,7 @@ VALUES: Final = {
     "bigint": "5",
     "bigint[]": "array[5, 6, 7]::bigint[]",
     "boolean": "false",
+    "boolean[]": "array[false]",
     "bytea": "'a'::bytea",
     "bytea[]": "array['a'::bytea]",
     "integer": "100",
@@ -28,7 +29,8 @@ VALUES: Final = {
     "interval[]": "array[interval '1 minute', null]",
     "text": "'default'",
     "text[]": "array['default', 'other']",
-    "timestamp with time zone": "clock_timestamp()",
+    # later ones for later parameters: between two that are the same there is nothing, and nothing to plan
+    "timestamp with time zone": "clock_timestamp() + interval '{place} s'",
     "timestamp with time zone[]": "array[clock_timestamp(), clock_timestamp()]",
     "uuid": "gen_random_uuid()",
     "uuid[]": "array[gen_random_uuid(), gen_random_uuid()]",
@@ -52,11 +54,17 @@ from generate_series(1, 1000) as n;
 insert into windlass_receipt select n::text, now() + n * interval '1 s' from generate_series(1, 1000) as n;
 insert into windlass_hold
 select n::text, gen_random_uuid(), now() + n * interval '1 s', '' from generate_series(1, 1000) as n;
+insert into windlass_timing
+select now() + n * interval '1 min', 'default', 'kind', 'ran', 1, n from generate_series(1, 1000) as n;
 insert into windlass_kv select n::text::bytea, '' from generate_series(1, 1000) as n;
 """
 BY_ID: Final = r"windlass_job_id_key .*\n.*Index Cond: \(id = ANY"
 BY_NAME: Final = r"windlass_hold_pkey .*\n.*Index Cond: \(name = ANY"
 BY_SEQ: Final = r"windlass_job_pkey .*\n.*Index Cond: \(seq = ANY"
+AHEAD: Final = (
+    r"Limit\n *->  Index Only Scan using windlass_ready .*\n"
+    r".*\(queue = .*ROW\(priority, run_at\) >= .*priority < .*ROW\(priority, run_at, seq\) < "
+)
 FOUND_BY: Final = [
     ("claim", r"windlass_ready .*\n.*\(queue = .*ROW\(priority, run_at\) >= .*priority < "),
     ("claim", r"windlass_due .*\n.*\(queue = .*run_at <= .*run_at >= "),
@@ -144,12 +152,39 @@ FOUND_BY: Final = [
     ("move_schedule", r"windlass_schedule_pkey .*\n.*Index Cond: \(id = "),
     ("update_schedule", r"windlass_schedule_pkey .*\n.*Index Cond: \(id = "),
     ("audit", "Backward using windlass_audit_pkey"),
+    ("newest", r"Backward using windlass_job_pkey .*\n.*Index Cond: \(seq < "),
+    ("newest_end", r"Backward using windlass_job_pkey .*\n.*Index Cond: \(seq < "),
+    ("newest_dead", r"Backward using windlass_dead .*\n.*ROW\(queue, seq\) < .*queue >= "),
+    ("newest_dead", BY_SEQ),
+    ("newest_counted", r"windlass_ready .*\n.*Index Cond: \(queue = "),
+    ("newest_counted", r"windlass_due .*\n.*Index Cond: \(queue = "),
+    ("newest_counted", r"windlass_leased "),
+    ("newest_counted", r"windlass_finished .*\n.*\(queue = .*state = "),
+    ("records", r"windlass_count_pkey .*\n.*\(minute = 'infinity'"),
+    ("place", r"windlass_job_id_key .*\n.*Index Cond: \(id = "),
+    ("place", AHEAD),
+    ("place", r"windlass_hold_pkey .*\n.*Index Cond: \(name = "),
+    ("waiting_near", r"windlass_job_pkey .*\n.*Index Cond: \(seq >= "),
+    ("waiting_first", r"Index Only Scan using windlass_ready .*\n.*Index Cond: \(queue = "),
+    ("waiting_first", r"Index Only Scan using windlass_due .*\n.*Index Cond: \(queue = "),
+    ("waiting_first", BY_SEQ),
+    ("pack", BY_SEQ),
+    ("pack", r"windlass_hold_pkey .*\n.*Index Cond: \(name = "),
+    ("unpack", r"Conflict Arbiter Indexes: windlass_job_id_key"),
+    ("without_key", BY_ID),
+    ("timed_keys", r"windlass_hold_expiry .*\n.*Index Cond: \(expires_at > "),
+    ("let_go_keys", BY_NAME),
+    ("enqueue_here", r"Conflict Arbiter Indexes: windlass_job_id_key"),
+    ("timings", r"windlass_timing_pkey .*\n.*minute >= .*minute < "),
+    ("sweep_timings", r"windlass_timing_pkey .*\n.*Index Cond: \(minute < "),
 ]
 SORTS_A_FEW: Final = {
     "standing", "renew_locked", "fence", "noting", "minutes", "stats", "ended", "upcoming_schedules", "enqueue",
-    "claim_chosen", "take_holds", "drop_holds", "hold_marks", "kinds",
+    "claim_chosen", "take_holds", "drop_holds", "hold_marks", "kinds", "newest_dead", "newest_counted", "waiting_first",
+    "pack", "unpack", "let_go_keys", "enqueue_here", "timings", "records",
 }  # fmt: skip
-"""Those that sort: jobs named one by one or given, keys, queues, kinds, minutes and declared schedules are few."""
+"""Those that sort: jobs named one by one, given or counted, keys, queues, kinds, minutes, declared schedules are few.
+The first parcel of a queue looks at all that waits in it."""
 
 
 @pytest.fixture(scope="module", params=["empty", "full"])
@@ -172,7 +207,7 @@ def plan(connection: psycopg.Connection[tuple[Any, ...]], name: str, mode: str) 
         [(types,)] = connection.execute(
             "select parameter_types::text[] from pg_prepared_statements where name = %s", [name]
         )
-        values = ", ".join(VALUES[each] for each in types)
+        values = ", ".join(VALUES[each].format(place=place) for place, each in enumerate(types))
         explain = f"explain (costs off) execute {name}" + (f"({values})" if values else "")
         return "\n".join(row[0] for row in connection.execute(explain.encode()))
     finally:
@@ -196,5 +231,7 @@ def test_a_statement_reads_no_whole_table_of_jobs_and_sorts_nothing(
 ) -> None:
     steps = plan(connection, name, mode)
 
-    assert not re.search(r"Seq Scan on windlass_(job|receipt|hold|log|delivery|kv|schedule|audit)\b", steps), steps
+    assert not re.search(
+        r"Seq Scan on windlass_(job|receipt|hold|log|delivery|kv|schedule|audit|timing|meta)\b", steps
+    ), steps
     assert name in SORTS_A_FEW or not re.search(r"\bSort\b", steps), steps

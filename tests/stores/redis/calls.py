@@ -12,8 +12,10 @@ from windlass.connect import open_store
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Failure, Note, Token
+from windlass.core.moving import HeldKey, Moved, Parcel
 from windlass.core.retention import Keep, Retention
 from windlass.core.schedule import Fired, Firing, Schedule
+from windlass.core.stats import TimingCount
 from windlass.core.store import (
     AuditEntry,
     ClaimRequest,
@@ -256,11 +258,48 @@ async def write_audit(_: Store, name: str) -> Call:
     return lambda store: store.write_audit([AuditEntry(NOW, "me", "retry", name, {})])
 
 
+async def write_timings(_: Store, name: str) -> Call:
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
+    timing = TimingCount(now, name, "a", "ran", 3, 2)
+    return lambda store: store.write_timings([timing, timing._replace(what="waited")])
+
+
+async def set_moved(_: Store, name: str) -> Call:
+    return lambda store: store.set_moved(Moved("sqlite:///elsewhere.db", name))
+
+
+async def unpack(store: Store, name: str) -> Call:
+    held = await a_claim(store, name, unique=Unique("k", until="finished"))
+    await store.note([Note(held.job.id, held.token, lines=[("info", "line")])])
+    await store.settle([settlement(held, ToRetry(MINUTE, Failure("no")))])
+    await store.enqueue([a_job(name, kind="a"), a_job(name, unique=Unique("t", until=MINUTE))])
+    packed = await store.pack(name, limit=10)
+    await store.let_go(jobs=[job.id for job in packed.jobs])
+    parcel = Parcel("move", name, 1, packed)
+    return lambda store: store.unpack(parcel)
+
+
+async def let_go(store: Store, name: str) -> Call:
+    await store.enqueue([a_job(name), a_job(name, delay=MINUTE, unique=Unique("t", until=MINUTE))])
+    await store.kv_write(KvWrite(name.encode(), b"1"))
+    await store.write_schedule(_a_schedule(name), expected=None)
+    jobs = [job.id for job in (await store.pack(name, limit=10)).jobs]
+    keys = [f"queue||{name}|t"]
+    return lambda store: store.let_go(jobs=jobs, keys=keys, kv=[name.encode()], schedules=[name])
+
+
+async def take_keys(_: Store, name: str) -> Call:
+    key = HeldKey(f"queue||{name}|t", ID, "time", datetime.now(UTC) + MINUTE, b"digest")
+    return lambda store: store.take_keys([key])
+
+
 WRITES: Final[list[Scenario]] = [
     enqueue, enqueue_keyed, enqueue_held, enqueue_named, replace, claim, claim_chosen, claim_named, claim_nothing,
     settle, settle_named, ack, ack_and_forget, release, snooze, retry_later, renew, note, cancel, retry, delete,
     reschedule, set_paused, rescue, promote, prune, write_schedule, remove_schedule, fire, kv_write, lock, unlock,
-    beat, leave, write_audit,
+    beat, leave, write_audit, write_timings, unpack, let_go, take_keys,
+    # the last one: nothing new begins after it
+    set_moved,
 ]  # fmt: skip
 LOOKS: Final[dict[str, Call]] = {
     "due_in": lambda store: store.due_in(["q"]),
@@ -270,15 +309,22 @@ LOOKS: Final[dict[str, Call]] = {
     "get": lambda store: store.get([ID]),
     "glance": lambda store: store.glance([ID]),
     "jobs": lambda store: store.jobs(JobFilter(), after=None, limit=10),
+    "newest": lambda store: store.newest(JobFilter(), before=None, limit=10, most=100),
+    "place": lambda store: store.place(ID),
     "stats": lambda store: store.stats(),
     "paused": lambda store: store.paused(["q"]),
     "kinds": lambda store: store.kinds("q"),
     "minutes": lambda store: store.minutes(since=NOW, until=NOW + MINUTE),
+    "timings": lambda store: store.timings(since=NOW, until=NOW + MINUTE),
     "servers": lambda store: store.servers(),
     "schedules": lambda store: store.schedules(),
     "audit": lambda store: store.audit(limit=10),
     "stranded": lambda store: store.stranded(dead_after=MINUTE),
     "check": lambda store: store.check(),
+    "moved": lambda store: store.moved(),
+    "pack": lambda store: store.pack("q", limit=10),
+    "unpacked": lambda store: store.unpacked("move", "q"),
+    "timed_keys": lambda store: store.timed_keys(limit=10),
 }
 NOT_OF_THE_SERVER: Final = {
     "open", "close", "sibling", "listen", "join", "ended_servers", "features", "transaction",
@@ -333,9 +379,13 @@ async def seen(store: Store, name: str) -> list[object]:
         [(schedule.next_run_at, schedule.last_job_id is None) for schedule in schedules],
         [server.id for server in await store.servers() if server.id == name] != [],
         len([entry for entry in await store.audit(limit=1000) if entry.target == name]),
+        sum(row.attempts for row in await store.timings(since=NOW, until=LATER) if row.queue == name),
+        len([key for key in await store.timed_keys(limit=1000) if f"|{name}|" in key.name]),
+        (await store.unpacked("move", name) or (0, []))[0],
+        await store.moved() is not None,
     ]
 
 
 def _kind(key: str, prefix: str, name: str) -> str:
     """Return what kind of a key it is."""
-    return re.sub(r"\|(job|history|log|minute)\|.*", r"|\1", key).replace(prefix, "").replace(name, "")
+    return re.sub(r"\|(job|history|log|minute|timing)\|.*", r"|\1", key).replace(prefix, "").replace(name, "")

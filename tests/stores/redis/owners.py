@@ -10,16 +10,29 @@ import msgspec
 from tests.redis.asking import Word, as_sent, connected
 from tests.redis.keys import keys_of, servers_of
 
-STAY: Final = {"meta", "seq", "queues", "queue_numbers", "totals", "revision", "audit", "kv", "kv_keys", "paused"}
+STAY: Final = {
+    "meta",
+    "seq",
+    "queues",
+    "queue_numbers",
+    "totals",
+    "revision",
+    "audit",
+    "kv",
+    "kv_keys",
+    "paused",
+    "moved",
+}
 """Keys that stay for as long as the store: each is one, or one for each queue."""
-EXPIRE: Final = {"minute", "receipt", "lock"}
+EXPIRE: Final = {"minute", "timing", "receipt", "lock", "timed"}
 """Keys that go by themselves."""
 LINES: Final = {"ready": "pending", "due": "scheduled", "leased": "running", "dead": "dead"}
 """Which state the jobs of a line are in; those in `ended` have it in their name."""
 OWN: Final = {"job", "history", "log", "jobs", "kinds", "hold", "ended", *LINES}
 OF_SCHEDULES: Final = {"schedule", "schedules", "schedules_due", "schedules_at"}
 OF_SERVERS: Final = {"servers", "servers_started", "servers_seen"}
-KINDS: Final = STAY | EXPIRE | OWN | OF_SCHEDULES | OF_SERVERS
+OF_PARCELS: Final = {"unpacked", "unpacked_at"}
+KINDS: Final = STAY | EXPIRE | OWN | OF_SCHEDULES | OF_SERVERS | OF_PARCELS
 _PLACE: Final = 20
 """How many bytes a member of a ready line begins with."""
 _OF_SIX: Final = b"\x96".decode(errors="surrogateescape")
@@ -135,12 +148,15 @@ class _Prefix:
     def _of_the_store(self) -> Iterator[str]:
         whole = {name: set(held) for name, (held, _) in self._kept.items() if not isinstance(held, int)}
         schedules = {name.removeprefix("schedule|") for name in whole if name.startswith("schedule|")}
+        holds = {name.removeprefix("hold|") for name in whole if name.startswith("hold|")}
         names = set(whole.get("queues", ()))
         for name, wanted, found in (
             ("kv_keys", whole.get("kv", set()), whole.get("kv_keys", set())),
             ("schedules", schedules, whole.get("schedules", set())),
             ("schedules_due", schedules, schedules | whole.get("schedules_due", set())),
             *((name, whole.get("servers", set()), whole.get(name, set())) for name in OF_SERVERS),
+            ("timed", whole.get("timed", set()), whole.get("timed", set()) & holds),
+            ("unpacked_at", whole.get("unpacked", set()), whole.get("unpacked_at", set())),
             ("queues", names, names | {_queue_of(name) for name in whole if re.match("(jobs|totals)", name)}),
         ):
             if wanted != found:

@@ -10,13 +10,17 @@ from tests.redis.frames import read_value
 
 @asynccontextmanager
 async def a_server_that_says(answers: Mapping[bytes, bytes]) -> AsyncGenerator[str]:
-    """Give the URL of what answers each command by its name as it is told to, and all others with OK."""
+    """Give the URL of what answers each script by its digest, and each command by its name, as it is told to.
+
+    All others it answers with OK.
+    """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         serving.append(asyncio.current_task())
         with suppress(ConnectionError):
             while value := await read_value(reader):
-                writer.write(answers.get(value.texts[0].upper(), b"+OK\r\n"))
+                name, digest = (*value.texts, b"")[:2]
+                writer.write(answers.get(digest) or answers.get(name.upper(), b"+OK\r\n"))
         writer.close()
         with suppress(ConnectionError):
             await writer.wait_closed()
@@ -31,5 +35,5 @@ def bulk(text: bytes) -> bytes:
     return b"$%d\r\n%b\r\n" % (len(text), text)
 
 
-NO_LAYOUT: Final = bulk(b"\xc0")
+NOTHING: Final = bulk(b"\xc0")
 LAYOUT: Final = bulk(b"\x01")

@@ -14,10 +14,11 @@ from proofs.children import eventually
 from tests.redis.keys import new_prefix, with_options
 from tests.redis.private import PrivateRedis
 from tests.stores.redis.calls import opened
-from tests.stores.redis.saying import LAYOUT, a_server_that_says, bulk
+from tests.stores.redis.saying import LAYOUT, NOTHING, a_server_that_says, bulk
 from windlass.core.retention import Retention
 from windlass.core.store import Finding
 from windlass.core.topics import queue_topic
+from windlass.stores.redis.scripts import script
 from windlass.stores.redis.store import KEEPS_AT_MOST
 from windlass.testing.conformance.given import a_job
 
@@ -57,7 +58,8 @@ async def test_nothing_is_wrong_with_a_server_that_keeps_everything(url: str) ->
     findings = await found(url)
 
     assert [finding for finding in findings.values() if finding.level != "ok" or finding.advice] == []
-    assert findings.keys() == {"server", "durability", "memory", "replicas"}
+    assert findings.keys() == {"server", "layout", "durability", "memory", "replicas"}
+    assert findings["layout"].message == "version 1 of 1"
     assert findings["durability"].message.startswith("appendfsync always: every write is on disk")
     assert findings["memory"].message.endswith("used without a limit, policy noeviction")
     assert findings["server"].message.startswith(("Valkey ", "Redis "))
@@ -119,7 +121,8 @@ async def test_a_server_that_hides_its_settings_is_taken_at_its_word(private: Pr
 def telling(**told: str) -> dict[bytes, bytes]:
     """Return how a server answers that tells this of itself, and nothing else."""
     info = "".join(f"{name}:{value}\r\n" for name, value in {"redis_version": "7.4.0", **told}.items())
-    return {b"INFO": bulk(info.encode()), b"EVALSHA": LAYOUT, b"CONFIG": b"*0\r\n"}
+    not_moved = {script("moved").digest.encode(): NOTHING}
+    return {b"INFO": bulk(info.encode()), b"EVALSHA": LAYOUT, b"CONFIG": b"*0\r\n", **not_moved}
 
 
 async def test_what_nobody_tells_is_not_guessed() -> None:
@@ -128,6 +131,7 @@ async def test_what_nobody_tells_is_not_guessed() -> None:
 
     assert {name: finding.level for name, finding in findings.items()} == {
         "server": "ok",
+        "layout": "ok",
         "durability": "warning",
         "memory": "ok",
         "replicas": "ok",

@@ -15,9 +15,11 @@ from tests.stores.redis.owners import kind_of
 from windlass.connect import open_store
 from windlass.core.filters import JobFilter
 from windlass.core.job import Claim, Failure, Note, PreparedJob
+from windlass.core.moving import Moved, Packed, Parcel
 from windlass.core.retention import KEEP_ALL, Keep, Retention
 from windlass.core.schedule import Firing
 from windlass.core.states import State
+from windlass.core.stats import TimingCount
 from windlass.core.store import AuditEntry, KvWrite, RescueRequest, ServerRecord, Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
@@ -28,7 +30,14 @@ NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 STAY: Final = {"meta", "seq", "queues", "queue_numbers", "totals", "revision", "audit"}
 """Keys that stay for as long as the store: each is one, or one for each queue, and bounded."""
-EXPIRE: Final = {"minute": 8 * DAY, "receipt": timedelta(minutes=10), "hold": HOUR, "lock": timedelta(minutes=2)}
+EXPIRE: Final = {
+    "minute": 8 * DAY,
+    "timing": 8 * DAY,
+    "receipt": timedelta(minutes=10),
+    "hold": HOUR,
+    "timed": HOUR,
+    "lock": timedelta(minutes=2),
+}
 """Keys that go by themselves, at the latest after so long: here nobody holds a key or a lock for more than that."""
 VERDICTS: Final[list[Verdict]] = [
     ToSucceeded(),
@@ -194,12 +203,16 @@ async def test_nothing_is_left_of_all_else(store: Store, url: str, clock: FakeCl
         await store.beat(ServerRecord(f"{server}#1", server, "host", 1, "1.0", NOW, NOW))
     await store.leave("left#1")
     await store.write_audit([AuditEntry(NOW, "me", "retry", "x", {})])
+    await store.write_timings([TimingCount(clock.now(), "default", "", "ran", 0, 1)])
+    await store.unpack(Parcel("move", "default", 1, Packed((), ())))
+    await store.set_moved(Moved("sqlite:///elsewhere.db", "move"))
+    await store.set_moved(None)
     # a claim of nothing, and of a queue that nobody knows
     await store.claim(wanting("default", "unknown"), request_id="r")
     await end_all(store, clock)
 
-    # a server that died is forgotten after a day
-    clock.advance(2 * DAY)
+    # a server that died is forgotten after a day, and what came from another store after ninety
+    clock.advance(90 * DAY)
     await prune_all(store)
 
     assert await store.servers() == []

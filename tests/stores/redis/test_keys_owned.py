@@ -1,6 +1,7 @@
 """After every move each key has an owner, with whom it goes, or expires: none stays that nobody will delete (I19)."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 
@@ -9,7 +10,9 @@ from tests.redis.keys import keys_of, prefix_of
 from tests.stores.redis.calls import MINUTE, NONE_KEPT, NOW, WRITES, Scenario, a_claim, opened, settlement
 from tests.stores.redis.owners import KINDS, kind_of, strays
 from windlass.core.job import Failure, Note
+from windlass.core.moving import Moved, Packed, Parcel
 from windlass.core.retention import Retention
+from windlass.core.stats import TimingCount
 from windlass.core.store import AuditEntry, KvWrite, ServerRecord, Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead
@@ -48,6 +51,10 @@ async def fill(store: Store) -> str:
     await store.lock("l", "me", MINUTE)
     await store.write_audit([AuditEntry(NOW, "me", "retry", "x", {})])
     await store.set_paused("q", paused=True)
+    await store.write_timings([TimingCount(datetime.now(UTC), "q", "", "ran", 0, 1)])
+    await store.enqueue([a_job("q", unique=Unique("t", until=MINUTE))])
+    await store.unpack(Parcel("move", "q", 1, Packed((), ())))
+    await store.set_moved(Moved("sqlite:///elsewhere.db", "move"))
     return dead.job.id
 
 
@@ -67,6 +74,9 @@ async def fill(store: Store) -> str:
         ("HSET job|{dead} state running", r"ended\|q\|dead: its job .* is running"),
         ("PERSIST receipt|r", r"receipt\|r: it never expires"),
         ("PERSIST lock|l", r"lock\|l: it never expires"),
+        ("PERSIST timed", "timed: it never expires"),
+        ("DEL unpacked", "unpacked_at: of"),
+        ("DEL hold|queue||q|t", "timed: of"),
         ("HDEL kv k", "kv_keys: of"),
         ("DEL schedules", "schedules: of"),
         ("DEL schedule|s", "schedules_due: of"),

@@ -17,7 +17,7 @@ from tests.redis.keys import keys_of, new_prefix, prefix_of, with_options
 from tests.redis.private import PrivateRedis
 from tests.redis.proxy import Proxy
 from tests.stores.redis.calls import opened, wanting
-from tests.stores.redis.saying import NO_LAYOUT, a_server_that_says, bulk
+from tests.stores.redis.saying import NOTHING, a_server_that_says, bulk
 from windlass import InvalidValue, OutcomeUnknown, SchemaMissing, SchemaTooNew, StoreUnavailable
 from windlass.connect import migrator, open_store, without_creating
 from windlass.core.migrating import Migrator
@@ -69,7 +69,7 @@ async def test_a_server_that_forgets_no_jobs_is_taken(private: PrivateRedis, pol
 @pytest.mark.parametrize("version", ["6.2.14", "5.0.0", "2.8"])
 async def test_a_server_that_is_too_old_is_refused(version: str) -> None:
     info = bulk(f"# Server\r\nredis_version:{version}\r\nrole:master\r\n".encode())
-    async with a_server_that_says({b"INFO": info, b"EVALSHA": NO_LAYOUT}) as url:
+    async with a_server_that_says({b"INFO": info, b"EVALSHA": NOTHING}) as url:
         with pytest.raises(StoreUnavailable, match=rf"is version {version}: Redis 7 or Valkey 8") as told:
             await open_store(url).open()
 

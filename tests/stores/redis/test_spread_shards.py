@@ -124,3 +124,19 @@ async def test_claims_of_one_queue_are_rescued_while_another_does_not_answer(
     assert rescued.state is State.PENDING
     [row] = await store.stats(up)
     assert (row.pending, row.totals.rescued) == (2, 1)
+
+
+async def test_the_doctor_looks_at_every_server_that_has_queues(
+    store: Store, places: dict[str, PrivateRedis], up: str, down: str
+) -> None:
+    for queue in (up, down):
+        await store.enqueue([a_job(queue)])
+    places[down].ask("CONFIG", "SET", "maxmemory", "1mb")
+    try:
+        findings = {finding.name: finding for finding in await store.check()}
+    finally:
+        places[down].ask("CONFIG", "SET", "maxmemory", "0")
+
+    assert findings["server"].message.endswith("role master, one of 2 that have queues")
+    assert findings["memory"].level == "warning"
+    assert findings["memory"].message.startswith(f"127.0.0.1:{places[down].port}: ")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.redis.cluster import new_cluster_url
 from tests.redis.private import PrivateRedis
-from tests.stores.redis.saying import NO_LAYOUT, a_server_that_says
+from tests.stores.redis.saying import NOTHING, a_server_that_says
 from windlass import StoreUnavailable
 from windlass.connect import open_store
 
@@ -73,5 +73,5 @@ async def refusal(url: str) -> StoreUnavailable | None:
 
 
 async def test_what_is_no_redis() -> None:
-    async with a_server_that_says({b"CLIENT": b"HTTP/1.1 400 Bad Request\r\n", b"EVALSHA": NO_LAYOUT}) as url:
+    async with a_server_that_says({b"CLIENT": b"HTTP/1.1 400 Bad Request\r\n", b"EVALSHA": NOTHING}) as url:
         await refused(url, r"is no Redis \(.*H.*\): check host, port and TLS of the URL")

@@ -7,6 +7,7 @@ from windlass.core.ids import JobId, new_id
 from windlass.core.job import Claim, Failure, Note, PreparedJob, Progress
 from windlass.core.retention import KEEP_ALL
 from windlass.core.schedule import Schedule
+from windlass.core.stats import TimingCount
 from windlass.core.store import AuditEntry, ClaimRequest, KvWrite, ServerRecord, Settlement, Store
 from windlass.core.unique import Unique, hold
 from windlass.core.verdict import ToDead, ToRetry, ToSucceeded, Verdict
@@ -35,6 +36,9 @@ async def live(store: Store, clock: FakeClock) -> None:
     await store.enqueue([job(1), job(2, payload=LARGE, priority=5), job(3, kind="a"), job(4, kind="b", tenant="t")])
     clock.advance(1)
     unique = hold(Unique("k", until="finished"), queue="sms", kind=None, tenant=None, payload=b"")
+    await store.enqueue(
+        [job(24, "sms", unique=unique._replace(name="queue||sms|t", until="time", hold_for=MINUTE * 9))]
+    )
     await store.enqueue(
         [job(5, "sms", unique=unique), job(6, "sms", delay=MINUTE), job(7, "email/2", delay=2 * MINUTE)]
     )
@@ -92,5 +96,9 @@ async def _write_others(store: Store, clock: FakeClock) -> None:
     for server in ("two", "one"):
         await store.beat(ServerRecord(server, server, "host", 1, "0", now, now, ("email",), details={"x": "y"}))
     await store.write_audit([AuditEntry(now, "me", "pause", f"queue {n}", {"n": str(n)}) for n in range(5)])
+    minute = now.replace(second=0, microsecond=0)
+    for queue in ("sms", "email", "email/2"):
+        await store.write_timings([TimingCount(minute, queue, "c", "ran", n, n + 1) for n in (2, 16)])
+        await store.write_timings([TimingCount(minute - MINUTE, queue, "", "waited", 2, 5)] * 2)
     for key in (b"a", b"a\xff", b"a\xff\xff1", b"a\xff\0", b"b", b"\xff", b"\xff\xff", b"\0"):
         await store.kv_write(KvWrite(key, b"of " + key))

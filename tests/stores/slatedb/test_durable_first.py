@@ -11,7 +11,9 @@ from tests.stores.slatedb.lived import job, numbered
 from tests.stores.slatedb.opened import Held, opened, recorded
 from windlass.core.errors import UniqueConflict
 from windlass.core.job import Claim
+from windlass.core.moving import Moved, Packed, Parcel
 from windlass.core.states import State
+from windlass.core.stats import TimingCount
 from windlass.core.store import ClaimRequest, KvWrite, Store
 from windlass.core.topics import ENDS, queue_topic
 from windlass.core.unique import Unique, hold
@@ -43,6 +45,10 @@ CALLS: Final[dict[str, Callable[[Store, Claim], Awaitable[object]]]] = {
     "kv": lambda store, _: store.kv_write(KvWrite(b"k", b"v")),
     "lock": lambda store, _: store.lock("l", "me", MINUTE),
     "pause": lambda store, _: store.set_paused("email", paused=True),
+    "timings": lambda store, claim: store.write_timings([TimingCount(claim.job.created_at, "email", "", "ran", 0, 1)]),
+    "moved": lambda store, _: store.set_moved(Moved("redis://other", "move")),
+    "unpack": lambda store, _: store.unpack(Parcel("move", "email", 1, Packed([], []))),
+    "let go": lambda store, _: store.let_go(jobs=[numbered(2)]),
 }
 
 

@@ -9,11 +9,12 @@ import pytest
 
 from tests.stores.slatedb.counted import Counted
 from tests.stores.slatedb.lived import LARGE, TRACEBACK, job, numbered
+from windlass.core import store as core
 from windlass.core.errors import StoreCorrupt
 from windlass.core.filters import JobFilter
 from windlass.core.job import Failure, PreparedJob
 from windlass.core.states import State
-from windlass.core.store import ClaimRequest, Settlement
+from windlass.core.store import ClaimRequest, JobPage, Settlement
 from windlass.core.verdict import ToDead, ToSucceeded, Verdict
 from windlass.kit.moves import looking
 from windlass.stores.slatedb import SlateStore, job_pages, keys, loading, looks, queue_looks
@@ -21,6 +22,8 @@ from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.database import Database
 from windlass.stores.slatedb.doors import open_database
 from windlass.stores.slatedb.loading import load_records
+from windlass.stores.slatedb.newest_jobs import newest
+from windlass.stores.slatedb.place import place as place_of_job
 from windlass.testing import FakeClock, SeededRng
 
 MINUTE: Final = timedelta(minutes=1)
@@ -206,6 +209,51 @@ async def test_many_jobs_are_found_in_order_without_reading_their_index(place: P
 
     assert [found.id for found in page] == [numbered(number) for number in range(10)]
     assert view.rows < 100
+
+
+async def test_a_page_of_the_newest_jobs_reads_no_more_than_the_page(place: Place) -> None:
+    await place.has([job(number) for number in range(500)])
+    view = await place.view()
+
+    page = await newest(view, JobFilter(), 401, limit=50, most=1_000)
+
+    assert [found.id for found in page.jobs] == [numbered(number) for number in range(399, 349, -1)]
+    assert (view.got, view.rows) == ([], 100)
+
+
+async def test_a_look_for_the_newest_that_match_is_bounded_however_few_do(place: Place) -> None:
+    await place.has([job(number, tenant="rare" if number == 0 else None) for number in range(2000)])
+    view = await place.view()
+
+    page = await newest(view, JobFilter(queue="email", tenant="rare"), None, limit=10, most=300)
+
+    assert page == JobPage([], 1_701)
+    # the queue, and of each job its place in the order and its record
+    assert (view.got, view.rows) == ([], 1 + 2 * 300)
+
+
+async def test_the_newest_of_few_are_all_found_by_their_index_behind_many_others(place: Place) -> None:
+    await place.has([job(number, "sms") for number in range(4)])
+    await place.has([job(number) for number in range(4, 2000)])
+    await place.ends(queue="sms", dead=3)
+    view = await place.view()
+
+    page = await newest(view, JobFilter(state=State.DEAD), None, limit=10, most=300)
+
+    assert [found.id for found in page.jobs] == [numbered(number) for number in (2, 1, 0)]
+    assert page.next is None
+    assert view.rows + len(view.got) < 20
+
+
+async def test_those_ahead_of_a_job_are_counted_up_to_a_thousand_rows(place: Place) -> None:
+    await place.has([job(number, kind="ab"[number % 2]) for number in range(3000)])
+    view = await place.view()
+
+    found = await place_of_job(view, numbered(2999), place.clock.now())
+
+    assert found == core.Place(place.clock.now(), 1_000, None)
+    assert view.rows == 1_000
+    assert len(view.got) == 2
 
 
 async def test_a_state_that_no_job_is_in_costs_a_look_at_the_queues(place: Place) -> None:

@@ -37,6 +37,14 @@ LOOKS: Final[dict[str, Look]] = {
     "one minute": lambda store: store.minutes(since=START + MINUTE, until=START + 2 * MINUTE),
     "the minutes after the first": lambda store: store.minutes(since=START + timedelta(seconds=1), until=START + YEAR),
     "no minutes": lambda store: store.minutes(since=START + YEAR, until=START),
+    "timings": lambda store: store.timings(since=START - YEAR, until=START + YEAR),
+    "timings of a minute": lambda store: store.timings(since=START + MINUTE, until=START + 2 * MINUTE),
+    "no timings": lambda store: store.timings(since=START + YEAR, until=START),
+    "places": lambda store: asyncio.gather(*map(store.place, IDS)),
+    "the waiting jobs of a queue": lambda store: store.pack("email/2", limit=100),
+    "the first waiting jobs of a queue": lambda store: store.pack("sms", limit=1),
+    "no waiting jobs": lambda store: store.pack("unknown", limit=100),
+    "keys that time frees": lambda store: store.timed_keys(limit=10),
     "servers": lambda store: store.servers(),
     "schedules": lambda store: store.schedules(),
     "some schedules": lambda store: store.schedules(["c/1", "unknown", "a", "a"]),
@@ -130,6 +138,27 @@ async def test_a_page_of_jobs_is_as_in_memory_when_indexes_are_listed_piece_by_p
     monkeypatch.setattr(job_pages, "PAGE", 1)
 
     assert await _page_by_page(both.slatedb, FILTERS[name], 3) == await _page_by_page(both.memory, FILTERS[name], 3)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+async def test_the_newest_jobs_are_as_in_memory(both: Both, name: str) -> None:
+    expected = (await both.memory.jobs(FILTERS[name], after=None, limit=1_000))[::-1]
+
+    # few are led to by an index, and many are looked for in their order
+    for limit, most in ((1, 1), (3, 5), (5, 1_000), (1_000_000, 1_000_000)):
+        assert await _newest(both.slatedb, FILTERS[name], limit, most) == expected
+
+
+async def _newest(store: Store, chosen: JobFilter, limit: int, most: int) -> list[Job]:
+    found: list[Job] = []
+    before: int | None = None
+    while True:
+        page = await store.newest(chosen, before=before, limit=limit, most=most)
+        found += page.jobs
+        if page.next is None:
+            return found
+        assert before is None or page.next < before
+        before = page.next
 
 
 async def _page_by_page(store: Store, chosen: JobFilter, limit: int) -> list[list[Job]]:

@@ -16,11 +16,14 @@ from tests.stores.slatedb.lived import job, numbered
 from tests.stores.slatedb.opened import eventually_is, pending
 from windlass.connect import open_store
 from windlass.core.errors import StoreOwned, StoreReadOnly
+from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Token
+from windlass.core.moving import Moved, Moving, Packed, Parcel
 from windlass.core.retention import KEEP_ALL
 from windlass.core.schedule import Firing
 from windlass.core.states import State
+from windlass.core.stats import TimingCount
 from windlass.core.store import (
     AuditEntry,
     ClaimRequest,
@@ -185,6 +188,11 @@ async def test_who_looks_sees_what_is_durable_while_the_owner_works(url: str, ow
         [job_10] = await store.get([numbered(10)])
         assert job_10 is not None
         assert [server.id for server in await store.servers()] == ["apart", "server"]
+        page = await store.newest(JobFilter(), before=None, limit=2, most=10)
+        assert [found.id for found in page.jobs] == [numbered(11), numbered(10)]
+        place = await store.place(numbered(10))
+        assert place is not None
+        assert place.ahead == 1
         findings = {finding.name: finding.message for finding in await store.check()}
         assert f":{owner.pid} has owned it since" in findings["owner"]
     # whoever looked has taken nothing from it
@@ -218,21 +226,35 @@ MOVES: Final[dict[str, Callable[[Store], Awaitable[object]]]] = {
     "ended_servers": lambda store: store.ended_servers(),
     "leave": lambda store: store.leave("s"),
     "write_audit": lambda store: store.write_audit([AuditEntry(NOW, "me", "pause", "queue", {})]),
+    "write_timings": lambda store: store.write_timings([TimingCount(NOW, "email", "", "ran", 0, 1)]),
+    "set_moved": lambda store: store.set_moved(Moved("redis://other", "move")),
+    "pack": lambda store: store.pack("email", limit=1),
+    "unpack": lambda store: store.unpack(Parcel("move", "email", 1, Packed([], []))),
+    "let_go": lambda store: store.let_go(jobs=[ID]),
+    "take_keys": lambda store: store.take_keys([]),
 }
 
 
-NO_MOVES: Final = {"open", "close", "sibling", "listen", "join", "transaction", "kv_get", "kv_scan"}
+NO_MOVES: Final = {"open", "close", "sibling", "listen", "join", "transaction", "kv_get", "kv_scan"} | {
+    "moved",
+    "unpacked",
+    "timed_keys",
+}
 
 
 async def test_who_only_looks_changes_nothing(url: str) -> None:
-    assert MOVES.keys() | NO_MOVES == {
-        name for name, found in vars(Store).items() if isfunction(found) and name[0] != "_"
-    }
+    calls = {**vars(Moving), **vars(Store)}
+    assert MOVES.keys() | NO_MOVES == {name for name, found in calls.items() if isfunction(found) and name[0] != "_"}
     async with opened(url) as owner:
         await owner.enqueue([job(1)])
+        await owner.write_timings([TimingCount(NOW, "email", "", "ran", 0, 1)])
+        await owner.set_moved(Moved("redis://other", "move"))
         async with opened(f"{url}?look=yes") as store:
             for move in MOVES.values():
                 with pytest.raises(StoreReadOnly, match="look=yes"):
                     await move(store)
+            assert await store.timings(since=NOW, until=NOW + MINUTE) == [TimingCount(NOW, "email", "", "ran", 0, 1)]
+            assert await store.moved() == Moved("redis://other", "move")
+            assert (await store.unpacked("move", "email"), await store.timed_keys(limit=1)) == (None, [])
         [stats] = await owner.stats()
         assert (stats.pending, stats.totals.enqueued) == (1, 1)

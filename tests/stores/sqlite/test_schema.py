@@ -13,7 +13,9 @@ import windlass
 from tests.stores.sqlite.parameters import some_parameters
 from windlass import Client, SchemaTooOld, State
 from windlass.core.failpoint import arm, disarm
+from windlass.core.moving import Moved
 from windlass.core.schedule import FireOutcome, Firing
+from windlass.core.stats import TimingCount
 from windlass.stores import sqlite
 from windlass.stores.sqlite import database
 from windlass.stores.sqlite.database import SCHEMA
@@ -21,6 +23,8 @@ from windlass.stores.sqlite.statements import migration
 from windlass.testing.conformance.given import a_job, a_schedule, written
 from windlass.testing.failpoints import Fault, Faulted
 
+AWAY = Moved("redis://other", "move-1")
+START = datetime(2026, 1, 1, tzinfo=UTC)
 HERE = Path(sqlite.__file__).parent
 # Tables first, each followed by its indexes.
 DUMP = """
@@ -137,10 +141,11 @@ async def test_a_store_of_the_first_schema_is_refused_without_a_migration(
     assert path.read_bytes() == before
 
 
-async def test_a_store_of_the_first_schema_is_brought_up_with_its_jobs(
-    path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("version", range(1, SCHEMA))
+async def test_a_store_of_an_older_schema_is_brought_up_with_its_jobs(
+    path: Path, url: str, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
-    async with of_schema(1, url, monkeypatch) as client:
+    async with of_schema(version, url, monkeypatch) as client:
         done = await client.enqueue("email", b"hello")
         await client.enqueue("email", delay=60)
         running = await client.claim("email", lease=3_600)
@@ -152,12 +157,16 @@ async def test_a_store_of_the_first_schema_is_brought_up_with_its_jobs(
         job = await client.get(done.id)
         stats = await client.stats("email")
         value = await client.kv.get("k")
-        schedule = await written(client.store, a_schedule("s", datetime(2026, 1, 1, tzinfo=UTC)))
+        schedule = await written(client.store, a_schedule("s", START))
         fired = await client.store.fire(Firing("s", schedule.revision, [a_job("email")], schedule.next_run_at))
+        await client.store.write_timings([TimingCount(START, "email", "", "ran", 1, 1)])
+        await client.store.set_moved(AWAY)
+        packed = await client.store.pack("email", limit=10)
 
     assert (job and (job.state, job.payload), value) == ((State.SUCCEEDED, b"hello"), b"v")
     assert (stats.scheduled, stats.pending, stats.running, stats.succeeded) == (1, 0, 0, 1)
     assert (schedule.revision, fired.outcome) == (1, FireOutcome.DONE)
+    assert [job.state for job in packed.jobs] == [State.SCHEDULED, State.PENDING]
     with closing(sqlite3.connect(path)) as connection:
         assert (HERE / "schema.sql").read_text() == dump(connection)
 

@@ -26,6 +26,7 @@ from windlass.engine.executors.lifespans import Lifespans
 from windlass.engine.executors.log_setup import LogSetup
 from windlass.engine.executors.messages import Begin, Noted, Ready, encode, told
 from windlass.engine.executors.wire import Post
+from windlass.engine.kept_log import keep_log
 from windlass.engine.outcomes import outcome_of
 from windlass.engine.ready import ReadyHandler
 from windlass.engine.stop_event import StopEvent
@@ -112,6 +113,9 @@ class Child:
             registered, app = find(*name)
             if self._log_setup is not None:
                 self._log_setup.take_root()
+            if not self._known:
+                # after the module of the handler, which may set up a log of its own
+                keep_log()
             provided = self._run(self._lifespans.of(app))
             # this is where it runs, so it is given what it wants here
             here = replace(registered, runs_in=RunsIn.THREAD)

@@ -13,6 +13,7 @@ from windlass.engine.claim_transaction import SettlingTransaction
 from windlass.engine.context import Context
 from windlass.engine.executors.find import ChildApp
 from windlass.engine.executors.messages import Begin, Noted
+from windlass.engine.kept_log import KeptLines
 from windlass.engine.notes import line_of, progress_of
 from windlass.engine.stop_event import StopEvent
 from windlass.engine.transaction import ClaimTransaction
@@ -43,6 +44,7 @@ class ChildDesk:
         self._loop = loop
         self._note = note
         self._context: Context | None = None
+        self.kept_lines = KeptLines(begin.log_from, self.note)
 
     @property
     def context(self) -> Context:

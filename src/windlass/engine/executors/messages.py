@@ -23,6 +23,8 @@ class Begin(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """The chance in the delay of a retry."""
     reason: str | None
     """Why the attempt should stop, if it was told before it began."""
+    log_from: int
+    """The level from which on the standard log is kept with the job."""
 
 
 class Tell(msgspec.Struct, frozen=True, array_like=True, tag=2):

@@ -44,6 +44,11 @@ class ChildAttempt(Protocol):
         """Seconds that the claim is held at a time."""
         ...
 
+    @property
+    def log_from(self) -> int:
+        """From which level on the standard log is kept."""
+        ...
+
     def note(self, level: str, text: str) -> None:
         """Keep a log line with the job."""
         ...
@@ -114,7 +119,9 @@ class ChildRun:
         self._member = member
         handler, attempt, reason = self._registered.function, self.attempt, self._reason
         name = handler.__module__, handler.__qualname__, self._registered.kind
-        member.process.send(Begin(self.number, *name, attempt.job, attempt.token, attempt.lease, draw, reason))
+        member.process.send(
+            Begin(self.number, *name, attempt.job, attempt.token, attempt.lease, draw, reason, attempt.log_from)
+        )
         # a word from another thread may have gone ahead of the begin, and was not understood
         if self._reason is not None and reason is None:
             member.process.send(Tell(self.number, self._reason))

@@ -7,10 +7,12 @@ from typing import Any, Final
 
 from windlass.api import calls, operations
 from windlass.api.jobs import Enqueued, Job, NewJob
-from windlass.api.looks import Chosen, Glance, JobIds, Jobs, Listing
+from windlass.api.looks import Chosen, Glance, JobIds, Jobs, Listing, NewestAsked, Place
+from windlass.api.reasons import Reason, Why, facts_of
 from windlass.api.roles import Role
 from windlass.client.bell import answer
 from windlass.client.operations import DELETE, RETRY, Operation, by_filter
+from windlass.client.why import why as look_why
 from windlass.core import job as core
 from windlass.core import store as seam
 from windlass.core.duration import moment
@@ -18,6 +20,7 @@ from windlass.core.errors import InvalidValue, JobNotFound, WindlassError
 from windlass.core.ids import JobId, job_id
 from windlass.core.store import CancelOutcome, Changed
 from windlass.http.audit import write_down, write_down_jobs
+from windlass.http.beyond import refuse_beyond
 from windlass.http.call import Call, Handled
 from windlass.http.new_jobs import prepared_jobs
 from windlass.http.refusal import Refusal
@@ -91,6 +94,16 @@ async def jobs(call: Call[Listing]) -> Jobs:
     return Jobs(jobs=[shown(job, call.identity, as_bytes=as_bytes) for job in fitting], next=more)
 
 
+async def newest(call: Call[NewestAsked]) -> Jobs:
+    """Return a page of jobs, the newest first."""
+    asked = call.asked
+    page = await call.store.newest(asked.filter(), before=asked.before, limit=asked.limit, most=asked.most)
+    as_bytes = asked.payload == "base64"
+    fitting = _fitting(page.jobs)
+    more = fitting[-1].seq if len(fitting) < len(page.jobs) else page.next
+    return Jobs(jobs=[shown(job, call.identity, as_bytes=as_bytes) for job in fitting], next=more)
+
+
 def _fitting(page: Sequence[core.Job]) -> Sequence[core.Job]:
     """Return as many of the first jobs as one reply has room for, but one at least."""
     size = 0
@@ -107,6 +120,34 @@ async def job(call: Call[calls.JobAsked]) -> Job:
     if found is None:
         raise JobNotFound(call.job_id)
     return shown(found, call.identity, as_bytes=call.asked.payload == "base64")
+
+
+async def place(call: Call[calls.Nothing]) -> Place:
+    """Tell what stands between a job and its claim."""
+    found = await call.store.place(call.job_id)
+    if found is None:
+        raise JobNotFound(call.job_id)
+    return Place(now=found.now, ahead=found.ahead, key_holder=found.key_holder)
+
+
+async def why(call: Call[calls.Nothing]) -> Why:
+    """Tell why a job stands where it stands; who did something to it is told to those who may see the audit."""
+    if call.identity.queues is not None:
+        # servers of other queues as well are not seen by it: it would be told that nobody works
+        refuse_beyond("why a job waits")
+    audit = not call.identity.roles.isdisjoint((Role.OPERATE, Role.ADMIN))
+    found = await look_why(call.store, call.job_id, audit=audit)
+    if found.job is None:
+        raise JobNotFound(call.job_id)
+    return Why(
+        id=found.id,
+        now=found.now,
+        state=found.job.state,
+        reasons=[
+            Reason(name=each.name, message=each.message, advice=each.advice, facts=facts_of(each.facts))
+            for each in found.reasons
+        ],
+    )
 
 
 async def wait(call: Call[calls.WaitAsked]) -> calls.Waited:
@@ -198,7 +239,10 @@ HANDLED: Final[Sequence[Handled[Any, Any]]] = (
     Handled(operations.GLANCE, glance),
     Handled(operations.GET, get),
     Handled(operations.JOBS, jobs),
+    Handled(operations.NEWEST, newest),
     Handled(operations.JOB, job),
+    Handled(operations.PLACE, place),
+    Handled(operations.WHY, why),
     Handled(operations.WAIT, wait),
     Handled(operations.CANCEL, cancel),
     Handled(operations.RETRY, retry),

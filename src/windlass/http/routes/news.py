@@ -19,21 +19,12 @@ from windlass.http.allowed import check_roles
 from windlass.http.asked import query_reader
 from windlass.http.auth import Auth, identity_of
 from windlass.http.endpoint import seen_by
-from windlass.http.refusal import Refusal
-from windlass.http.reply import RETRY_AFTER, encode, refused
-from windlass.http.request_headers import deciding_headers
+from windlass.http.events import event
+from windlass.http.reply import refused
 from windlass.http.shared import Shared
-
-MOST_STREAMS: Final = 1_000
-STILL_HERE: Final = 15.0
-"""Seconds of silence after which a comment tells that the stream lives."""
+from windlass.http.streaming import Streaming
 
 _ALL: Final = frozenset({ENDS, FLAGS, PAUSES, SCHEDULES})
-_HEADERS: Final = (
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    # a proxy that gathers what it passes on would hold the news back
-    (b"x-accel-buffering", b"no"),
-)
 
 
 class NewsEndpoint:
@@ -47,7 +38,7 @@ class NewsEndpoint:
 
     def __init__(self, shared: Shared, auth: Auth) -> None:
         self._shared = shared
-        self._auth = auth
+        self._streaming = Streaming(shared, auth)
         self._read = query_reader(NewsAsked)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,11 +47,6 @@ class NewsEndpoint:
         check_roles(identity, NEWS.roles)
         asked = self._read(scope["query_string"])
         shared = self._shared
-        if len(shared.streams) >= MOST_STREAMS or shared.stopping:
-            message = (
-                f"this process has its {MOST_STREAMS:,} streams of news: look again each second, or ask another one"
-            )
-            raise Refusal(503, "store_unavailable", message, RETRY_AFTER)
         try:
             topics = [_topic(each) for each in dict.fromkeys(asked.topic)]
             await shared.open()
@@ -69,28 +55,8 @@ class NewsEndpoint:
             return
         # who is limited to some queues hears nothing of others, and of what tells when anybody works
         store = seen_by(identity, shared.client.store)
-        await self._stream(scope, receive, send, Rung(store, topics, shared.client.clock))
-
-    async def _stream(self, scope: Scope, receive: Receive, send: Send, rung: "Rung") -> None:
-        shared, clock = self._shared, self._shared.client.clock
-        with rung:
-            ending = asyncio.ensure_future(_until_gone(receive, rung.end))
-            shared.streams.add(rung.end)
-            try:
-                await send({"type": "http.response.start", "status": 200, "headers": list(_HEADERS)})
-                await send(_part(b": ok\n\n"))
-                known_at = clock.monotonic()
-                while (news := await rung.wait(STILL_HERE)) is not None:
-                    if clock.monotonic() - known_at >= STILL_HERE:
-                        if self._auth.identify(deciding_headers(scope["headers"])) is None:
-                            break
-                        known_at = clock.monotonic()
-                    await send(_part(_event(news) if news else b": still here\n\n"))
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-            finally:
-                shared.streams.discard(rung.end)
-                ending.cancel()
-                await asyncio.wait((ending,))
+        with Rung(store, topics, shared.client.clock) as rung:
+            await self._streaming.stream(scope, receive, send, rung)
 
 
 class Rung:
@@ -120,8 +86,8 @@ class Rung:
         self._ended = True
         self._woken.set()
 
-    async def wait(self, silence: float) -> list[str] | None:
-        """Return the topics that have rung since the last time: none after `silence` seconds, and None at the end."""
+    async def wait(self, silence: float) -> bytes | None:
+        """Return an event of the topics that have rung since the last one: none after `silence`, None at the end."""
         timer = self._clock.call_later(silence, self._woken.set)
         try:
             await self._woken.wait()
@@ -132,7 +98,7 @@ class Rung:
             return None
         with self._guard:
             news, self._waiting = self._waiting, set()
-        return sorted(news)
+        return event(News(topics=sorted(news))) if news else b""
 
     def _ring_of(self, topic: Topic) -> Callable[[], None]:
         def ring() -> None:
@@ -157,17 +123,3 @@ def _topic(text: str) -> Topic:
         raise InvalidValue(message)
     check_name(name, what)
     return topic
-
-
-async def _until_gone(receive: Receive, end: Callable[[], None]) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    end()
-
-
-def _part(body: bytes) -> dict[str, object]:
-    return {"type": "http.response.body", "body": body, "more_body": True}
-
-
-def _event(topics: list[str]) -> bytes:
-    return b"data: " + encode(News(topics=topics)) + b"\n\n"

@@ -1,4 +1,4 @@
-"""Queues: counted, paused and resumed."""
+"""Queues: counted, timed, paused and resumed."""
 
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -8,8 +8,11 @@ from windlass.api import calls, operations
 from windlass.api.looks import Minute, Totals, queue_told
 from windlass.api.roles import Role
 from windlass.api.shape import seconds
+from windlass.api.timings import TimingsTold, TimingsWritten, timings_of, timings_told
 from windlass.core.duration import moment
+from windlass.core.errors import InvalidValue
 from windlass.core.names import check_name
+from windlass.core.stats import BOUNDS, TimingCount
 from windlass.http.audit import write_down
 from windlass.http.call import Call, Handled
 
@@ -81,6 +84,30 @@ async def minutes(call: Call[calls.MinutesAsked]) -> calls.MinutesTold:
     )
 
 
+async def timings(call: Call[calls.MinutesAsked]) -> TimingsTold:
+    """Tell how long attempts took in each minute."""
+    since, until = moment(call.asked.since, "since"), moment(call.asked.until, "until")
+    rows = await call.store.timings(since=since, until=until)
+    return TimingsTold(bounds=list(BOUNDS), timings=timings_told(rows))
+
+
+async def write_timings(call: Call[TimingsWritten]) -> calls.Nothing:
+    """Add to the counts of how long attempts took."""
+    await call.store.write_timings([_timing(row) for row in timings_of(call.asked.timings)])
+    return calls.Nothing()
+
+
+def _timing(row: TimingCount) -> TimingCount:
+    minute = moment(row.minute, "minute")
+    if minute.second or minute.microsecond:
+        message = f"a minute begins at its first second, not at {minute.isoformat()}"
+        raise InvalidValue(message)
+    check_name(row.queue, "queue")
+    if row.kind:
+        check_name(row.kind, "kind")
+    return row._replace(minute=minute)
+
+
 def _names(queues: Sequence[str]) -> list[str]:
     return [check_name(queue, "queue") for queue in queues]
 
@@ -94,4 +121,6 @@ HANDLED: Final[Sequence[Handled[Any, Any]]] = (
     Handled(operations.DUE_IN, due_in),
     Handled(operations.KINDS, kinds),
     Handled(operations.MINUTES, minutes),
+    Handled(operations.TIMINGS, timings),
+    Handled(operations.WRITE_TIMINGS, write_timings),
 )

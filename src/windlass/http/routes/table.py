@@ -1,10 +1,10 @@
-"""All handlers: one for each operation, but for the news, which are a stream."""
+"""All handlers: one for each operation, but for those that are a stream."""
 
 from collections.abc import Sequence
 from typing import Any, Final
 
 from windlass.http.call import Handled
-from windlass.http.routes import claims, jobs, kv, queues, schedules, servers, services
+from windlass.http.routes import claims, jobs, kv, moving, queues, schedules, servers, services
 
 HANDLED: Final[Sequence[Handled[Any, Any]]] = (
     *jobs.HANDLED,
@@ -14,4 +14,5 @@ HANDLED: Final[Sequence[Handled[Any, Any]]] = (
     *servers.HANDLED,
     *kv.HANDLED,
     *services.HANDLED,
+    *moving.HANDLED,
 )

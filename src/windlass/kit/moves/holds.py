@@ -1,12 +1,13 @@
 """Who holds which unique key."""
 
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from windlass.core.duration import later
 from windlass.core.errors import UniqueConflict
 from windlass.core.ids import JobId
+from windlass.core.moving import HeldKey
 from windlass.core.unique import Hold
 from windlass.kit.moves.record import Record
 
@@ -50,6 +51,32 @@ class Holds:
     def holder(self, name: str, now: datetime) -> Holder | None:
         """Return who holds a key now."""
         return live(self._holders.get(name), now)
+
+    def key_of(self, record: Record, now: datetime) -> HeldKey | None:
+        """Return the key that a job holds now, as it goes to another store."""
+        hold = record.hold
+        holder = None if hold is None else self.holder(hold.name, now)
+        if hold is None or holder is None or holder.job_id != record.id:
+            return None
+        return HeldKey(hold.name, holder.job_id, hold.until, holder.ends_at, holder.digest)
+
+    def take_over(self, key: HeldKey, now: datetime) -> bool:
+        """Let a key of another store be held here as it was there; False when it is held already."""
+        if self.holder(key.name, now) is not None:
+            return False
+        self._holders[key.name] = Holder(key.job_id, key.digest, key.expires_at)
+        return True
+
+    def timed(self, now: datetime) -> Iterator[HeldKey]:
+        """Give the keys that only time frees and whose time is not over."""
+        for name, holder in self._holders.items():
+            if holder.ends_at is not None and holder.ends_at > now:
+                yield HeldKey(name, holder.job_id, "time", holder.ends_at, holder.digest)
+
+    def let_go(self, name: str) -> None:
+        """Free a key, whoever holds it."""
+        if name in self._holders:
+            del self._holders[name]
 
     def take(self, hold: Hold, job_id: JobId, now: datetime) -> None:
         """Let a job hold a key that is free."""

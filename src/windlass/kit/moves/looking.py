@@ -1,14 +1,25 @@
-"""What people see of a record."""
+"""What people see of a record, and of a store."""
 
 from typing import Final
 
 from windlass.core.filters import JobFilter
+from windlass.core.moving import Moved
 from windlass.core.states import State
-from windlass.core.store import Glance
+from windlass.core.store import Finding, Glance
 from windlass.kit.moves.record import Record
 
 STRANDED_MOST: Final = 1_000
 """Leases that ran out are counted up to this many."""
+AHEAD_MOST: Final = 1_000
+"""Jobs that stand before another one in line are counted up to this many."""
+
+
+def of_move(moved: Moved | None) -> list[Finding]:
+    """Return what `doctor` says of a store whose jobs go to another one."""
+    if moved is None:
+        return []
+    said = f"nothing new begins here: its jobs go to {moved.to}"
+    return [Finding("moved", "warning", said, f"let programs connect to {moved.to}")]
 
 
 def glance(record: Record) -> Glance:

@@ -112,6 +112,29 @@ class Record(msgspec.Struct, gc=False, array_like=True):
         return self.claimed_at or self.created_at
 
 
+def record_of(job: Job, hold: Hold | None) -> Record:
+    """Return the record of a waiting job of another store; it stands nowhere yet, and has no number."""
+    ended = tuple(
+        (each.delivery, each.attempt, each.started_at, each.ended_at, each.worker, each.outcome, each.failure)
+        for each in job.history
+        if each.ended_at is not None and each.outcome is not None
+    )
+    return Record(
+        0, job.created_at, job.run_at, job.id, job.queue, job.kind, job.payload, job.codec, job.headers, job.tenant,
+        job.priority, job.max_attempts, hold, job.unique_key, job.parent_id, job.schedule_id, job.limit_key,
+        state=job.state,
+        attempt=job.attempt,
+        delivery=job.delivery,
+        last_error=job.last_error,
+        result=job.result,
+        result_codec=job.result_codec,
+        progress=job.progress,
+        cancel_requested=job.cancel_requested,
+        history=ended,
+        log=tuple(job.log),
+    )  # fmt: skip
+
+
 def new_record(seq: int, given: PreparedJob, now: datetime, run_at: datetime) -> Record:
     """Return the record of a job that stands nowhere yet."""
     (

@@ -58,6 +58,10 @@ class Table(ABC):
         """Keep a new job, which stands nowhere yet."""
 
     @abstractmethod
+    def take_in(self, record: Record) -> None:
+        """Keep a job that comes from another store, under a number of its own; it stands nowhere yet."""
+
+    @abstractmethod
     def remove(self, record: Record) -> None:
         """Forget a job."""
 

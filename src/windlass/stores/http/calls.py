@@ -30,10 +30,11 @@ class Calls:
         self._runner = runner
         self._new_request_id = new_request_id
 
-    async def look(self, operation: Operation[A, T], asked: A) -> T:
-        """Ask for what changes nothing."""
+    async def look(self, operation: Operation[A, T], asked: A, *, job_id: str = "") -> T:
+        """Ask for what changes nothing; about the job `job_id` where the path names one."""
         if operation.method == "GET":
-            return self._told(operation, await self._runner.call(operation, query=query_of(asked)))
+            reply = await self._runner.call(operation, query=query_of(asked), job_id=job_id)
+            return self._told(operation, reply)
         return self._told(operation, await self._runner.call(operation, _encode(asked)))
 
     async def change(

@@ -1,7 +1,9 @@
 """What is looked at where it is served."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import fields
 from datetime import datetime, timedelta
+from typing import Any, Final
 
 from windlass.api import operations
 from windlass.api.calls import (
@@ -20,19 +22,32 @@ from windlass.api.calls import (
     StrandedAsked,
 )
 from windlass.api.jobs import job_of
-from windlass.api.looks import JobIds, Listing, glance_of, queue_of, server_of, totals_of
+from windlass.api.looks import (
+    MOST_LOOKED,
+    JobIds,
+    Listing,
+    NewestAsked,
+    glance_of,
+    place_of,
+    queue_of,
+    server_of,
+    totals_of,
+)
 from windlass.api.schedules import DueAsked, schedule_of
 from windlass.api.shape import blob, data
-from windlass.core.errors import StoreUnavailable
+from windlass.api.timings import timings_of
+from windlass.core.errors import JobNotFound, StoreUnavailable
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.schedule import DueSchedules, ScheduleList
-from windlass.core.states import State
-from windlass.core.stats import MinuteCounts, QueueStats
-from windlass.core.store import AuditEntry, Finding, Glance, ServerRecord
+from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
+from windlass.core.store import AuditEntry, Finding, Glance, JobPage, Place, ServerRecord
 from windlass.stores.http.calls import Calls, pages
 from windlass.stores.http.reply import ReplyTooLarge
+
+SHORTEST: Final = timedelta(minutes=1)
+"""Of a time whose counts are not asked for in halves any more."""
 
 
 class Looks:
@@ -77,12 +92,30 @@ class Looks:
         found: list[Job] = []
         while len(found) < limit:
             most = min(limit - len(found), MOST_JOBS)
-            told = await self._calls.look(operations.JOBS, _listing(chosen, after, most))
+            wanted = Listing(**_choice(chosen), after=after, limit=most, payload="base64")
+            told = await self._calls.look(operations.JOBS, wanted)
             found += [job_of(one) for one in told.jobs]
             after = told.next
             if after is None:
                 break
         return found
+
+    async def newest(self, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> JobPage:
+        """Return a page of the newest jobs, as many as one call tells."""
+        if limit < 1 or most < 1:
+            return JobPage([], before)
+        wanted = NewestAsked(
+            **_choice(chosen), before=before, limit=min(limit, MOST_JOBS), most=min(most, MOST_LOOKED), payload="base64"
+        )
+        told = await self._calls.look(operations.NEWEST, wanted)
+        return JobPage([job_of(one) for one in told.jobs], told.next)
+
+    async def place(self, job_id: JobId) -> Place | None:
+        """Return what stands between a job and its claim."""
+        try:
+            return place_of(await self._calls.look(operations.PLACE, Nothing(), job_id=job_id))
+        except JobNotFound:
+            return None
 
     async def stats(self, queue: str | None) -> list[QueueStats]:
         """Count by state."""
@@ -112,6 +145,18 @@ class Looks:
         """Return the counts of each minute."""
         told = await self._calls.look(operations.MINUTES, MinutesAsked(since=since, until=until))
         return [MinuteCounts(one.minute, one.queue, one.kind, totals_of(one.counts)) for one in told.minutes]
+
+    async def timings(self, *, since: datetime, until: datetime) -> list[TimingCount]:
+        """Return how long attempts took, in halves of the time where one reply would be too large."""
+        try:
+            told = await self._calls.look(operations.TIMINGS, MinutesAsked(since=since, until=until))
+        except StoreUnavailable as error:
+            half = (until - since) / 2
+            if half < SHORTEST or not isinstance(error.__cause__, ReplyTooLarge):
+                raise
+            earlier = await self.timings(since=since, until=since + half)
+            return earlier + await self.timings(since=since + half, until=until)
+        return timings_of(told.timings)
 
     async def servers(self) -> list[ServerRecord]:
         """Return every server."""
@@ -172,18 +217,6 @@ class Looks:
         return [Finding(one.name, one.level, one.message, one.advice) for one in told.findings]
 
 
-def _listing(chosen: JobFilter, after: int | None, limit: int) -> Listing:
-    return Listing(
-        queue=chosen.queue,
-        kind=chosen.kind,
-        state=None if chosen.state is None else State(chosen.state),
-        tenant=chosen.tenant,
-        schedule_id=chosen.schedule_id,
-        error=chosen.error,
-        since=chosen.since,
-        until=chosen.until,
-        text=chosen.text,
-        after=after,
-        limit=limit,
-        payload="base64",
-    )
+def _choice(chosen: JobFilter) -> dict[str, Any]:
+    """Return a filter as the fields of what is asked for."""
+    return {each.name: getattr(chosen, each.name) for each in fields(chosen)}

@@ -38,11 +38,13 @@ from windlass.api.operations import Operation
 from windlass.api.problems import error_of
 from windlass.api.schedules import ScheduleWritten, firing_asked, schedule_told
 from windlass.api.shape import blob
+from windlass.api.timings import TimingsWritten, timings_told
 from windlass.core.errors import OutcomeUnknown
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Note, PreparedJob, Token
 from windlass.core.retention import Retention
 from windlass.core.schedule import Fired, Firing, Schedule
+from windlass.core.stats import TimingCount
 from windlass.core.store import (
     AuditEntry,
     CancelOutcome,
@@ -267,6 +269,11 @@ class Moves:
     async def beat(self, server: ServerRecord) -> None:
         """Write that a server is live."""
         await self._calls.change(operations.BEAT, BeatAsked(server=server_told(server)))
+
+    async def write_timings(self, timings: Sequence[TimingCount]) -> None:
+        """Add to the counts of how long attempts took."""
+        for page in pages(timings, MOST_JOBS):
+            await self._calls.change(operations.WRITE_TIMINGS, TimingsWritten(timings=timings_told(page)))
 
     async def leave(self, server_id: str) -> None:
         """Take a server out."""

@@ -8,6 +8,7 @@ from windlass.stores.http.calls import Calls, problem_told
 from windlass.stores.http.listener import Listener
 from windlass.stores.http.looks import Looks
 from windlass.stores.http.moves import Moves
+from windlass.stores.http.moving import Moving
 from windlass.stores.http.options import Options
 from windlass.stores.http.runner import Runner
 
@@ -24,6 +25,7 @@ class Room:
         self.runner = Runner(options, problem_told)
         calls = Calls(self.runner, self._new_request_id)
         self.moves = Moves(calls)
+        self.moving = Moving(calls)
         self.looks = Looks(calls)
         self.listener = Listener(options, hub, problem_told)
 

@@ -4,6 +4,7 @@ import asyncio
 import random
 import secrets
 from typing import Any, Final
+from urllib.parse import quote
 
 from windlass.api.operations import Operation
 from windlass.core.errors import OutcomeUnknown, StoreUnavailable, WindlassError
@@ -51,18 +52,22 @@ class Runner:
         body: bytes = b"",
         *,
         query: str = "",
+        job_id: str = "",
         request_id: str | None = None,
         writes: bool = False,
         doubt: str | None = None,
     ) -> bytes:
         """Return the body of the answer to `operation`; raises the error that the serving process tells.
 
+        Where its path names a job, that is `job_id`.
+
         When a connection was lost, or nobody is ready to answer, the call is made again until the deadline. One that
         `writes` then goes by the same name, `request_id` or one made here, and says which process it was first sent to.
         If it is still not known at the deadline whether it was done, `OutcomeUnknown(doubt)` is raised, or without a
         `doubt` a `StoreUnavailable` that is retryable.
         """
-        call = _Call(operation, self._options.prefix, query, body, self._headers)
+        path = self._options.prefix + operation.path.replace("{id}", quote(job_id, safe=""))
+        call = _Call(operation.method, f"{path}?{query}" if query else path, body, self._headers)
         if writes:
             call.name(request_id or secrets.token_hex(16))
         call.doubt = doubt
@@ -148,9 +153,9 @@ class _Call:
 
     __slots__ = ("body", "doubt", "headers", "in_doubt", "method", "sent_to", "target", "writes")
 
-    def __init__(self, operation: Operation[Any, Any], prefix: str, query: str, body: bytes, headers: bytes) -> None:
-        self.method = operation.method.encode()
-        self.target = f"{prefix}{operation.path}{'?' if query else ''}{query}".encode("ascii")
+    def __init__(self, method: str, target: str, body: bytes, headers: bytes) -> None:
+        self.method = method.encode()
+        self.target = target.encode("ascii")
         self.headers = headers + _JSON if body else headers
         self.body = body
         self.writes = False

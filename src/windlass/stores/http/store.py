@@ -11,9 +11,10 @@ from windlass.core.errors import ClientClosed, NotTransactional
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats
+from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import (
     AuditEntry,
     Borrowed,
@@ -23,8 +24,10 @@ from windlass.core.store import (
     Features,
     Finding,
     Glance,
+    JobPage,
     Joined,
     KvWrite,
+    Place,
     Renewed,
     Rescued,
     RescueRequest,
@@ -187,6 +190,10 @@ class HttpStore:
         """Write that a server is live."""
         await self._here().moves.beat(server)
 
+    async def write_timings(self, timings: Sequence[TimingCount]) -> None:
+        """Add to the counts of how long attempts took."""
+        await self._here().moves.write_timings(timings)
+
     async def ended_servers(self) -> list[str]:
         """Return the servers whose process has ended for sure."""
         return await self._here().looks.ended_servers()
@@ -211,6 +218,14 @@ class HttpStore:
         """Return a page of jobs."""
         return await self._here().looks.jobs(chosen, after=after, limit=limit)
 
+    async def newest(self, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> JobPage:
+        """Return a page of the newest jobs."""
+        return await self._here().looks.newest(chosen, before=before, limit=limit, most=most)
+
+    async def place(self, job_id: JobId) -> Place | None:
+        """Return what stands between a job and its claim."""
+        return await self._here().looks.place(job_id)
+
     async def stats(self, queue: str | None = None) -> list[QueueStats]:
         """Count by state."""
         return await self._here().looks.stats(queue)
@@ -230,6 +245,10 @@ class HttpStore:
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return the counts of each minute."""
         return await self._here().looks.minutes(since=since, until=until)
+
+    async def timings(self, *, since: datetime, until: datetime) -> list[TimingCount]:
+        """Return how long attempts took."""
+        return await self._here().looks.timings(since=since, until=until)
 
     async def servers(self) -> list[ServerRecord]:
         """Return every server."""
@@ -258,6 +277,45 @@ class HttpStore:
     async def kv_scan(self, prefix: bytes, *, after: bytes | None, limit: int) -> list[tuple[bytes, bytes]]:
         """Return the caller's own values by prefix."""
         return await self._here().looks.kv_scan(prefix, after=after, limit=limit)
+
+    async def moved(self) -> Moved | None:
+        """Return where the jobs go or went."""
+        return await self._here().moving.moved()
+
+    async def set_moved(self, moved: Moved | None) -> None:
+        """Let the store take nothing new, or take jobs again."""
+        await self._here().moving.set_moved(moved)
+
+    async def pack(self, queue: str, *, limit: int) -> Packed:
+        """Return waiting jobs, whole."""
+        return await self._here().moving.pack(queue, limit=limit)
+
+    async def unpack(self, parcel: Parcel) -> bool:
+        """Put the jobs of a parcel in line."""
+        return await self._here().moving.unpack(parcel)
+
+    async def unpacked(self, move: str, queue: str) -> Unpacked | None:
+        """Return the last parcel that was unpacked."""
+        return await self._here().moving.unpacked(move, queue)
+
+    async def let_go(
+        self,
+        *,
+        jobs: Sequence[JobId] = (),
+        keys: Sequence[str] = (),
+        kv: Sequence[bytes] = (),
+        schedules: Sequence[str] = (),
+    ) -> None:
+        """Forget what another store has now."""
+        await self._here().moving.let_go(jobs=jobs, keys=keys, kv=kv, schedules=schedules)
+
+    async def timed_keys(self, *, limit: int) -> list[HeldKey]:
+        """Return keys that only time frees."""
+        return await self._here().moving.timed_keys(limit=limit)
+
+    async def take_keys(self, keys: Sequence[HeldKey]) -> None:
+        """Let keys be held, those that are free."""
+        await self._here().moving.take_keys(keys)
 
     async def check(self) -> list[Finding]:
         """Look over what serves, and how it is heard."""

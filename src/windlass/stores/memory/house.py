@@ -1,18 +1,23 @@
 """What a store keeps beside jobs: receipts of requests, locks, servers and what people did."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from windlass.core.duration import later
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, Token
+from windlass.core.moving import Moved, Unpacked
+from windlass.core.stats import TimingCount
 from windlass.core.store import AuditEntry, ServerRecord, SettleResult
 from windlass.stores.memory.table import Table
 
 T = TypeVar("T")
 
+Timing: TypeAlias = tuple[datetime, str, str, Literal["waited", "ran"], int]
+"""What is counted: minute, queue, kind, what and range of a `TimingCount`."""
 Receipts: TypeAlias = dict[str, tuple[datetime, Sequence[T]]]
 """What was answered to a request, and when."""
 
@@ -30,6 +35,10 @@ class House:
         self.settled: Receipts[SettleResult] = {}
         self.servers: dict[str, ServerRecord] = {}
         self.audit: list[AuditEntry] = []
+        self.moved: Moved | None = None
+        self.parcels: dict[tuple[str, str], Unpacked] = {}
+        """The last parcel of each move and queue that was unpacked here."""
+        self.timings: Counter[Timing] = Counter()
         self._locks: dict[str, tuple[str, datetime]] = {}
 
     def lock(self, name: str, holder: str, ttl: timedelta, now: datetime) -> bool:
@@ -54,6 +63,15 @@ class House:
         """Whether a server was seen within `dead_after`."""
         return any(later(server.seen_at, dead_after) > now for server in self.servers.values())
 
+    def add_timings(self, timings: Iterable[TimingCount]) -> None:
+        """Add counts to those that are kept."""
+        for minute, queue, kind, what, within, count in timings:
+            self.timings[minute, queue, kind, what, within] += count
+
+    def timings_between(self, since: datetime, until: datetime) -> list[TimingCount]:
+        """Return what is kept of these minutes, in order."""
+        return sorted(TimingCount(*of, count) for of, count in self.timings.items() if since <= of[0] < until)
+
     def prune(self, table: Table, now: datetime) -> None:
         """Forget what is past its time."""
         table.holds.prune(now)
@@ -62,6 +80,7 @@ class House:
         _forget_receipts(self.settled, now)
         self._locks = {name: lock for name, lock in self._locks.items() if lock[1] > now}
         self.servers = {key: server for key, server in self.servers.items() if server.seen_at > now - SERVERS_KEPT}
+        self.timings = Counter({of: count for of, count in self.timings.items() if of[0] > now - MINUTES_KEPT})
         for queue in table.queues.values():
             queue.tally.forget(now - MINUTES_KEPT)
 

@@ -7,8 +7,9 @@ from itertools import islice
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
+from windlass.core.states import State
 from windlass.core.stats import MinuteCounts, QueueStats, Totals
-from windlass.core.store import Finding, Glance
+from windlass.core.store import Finding, Glance, JobPage, Place
 from windlass.kit.moves import looking
 from windlass.stores.memory.table import Table
 
@@ -29,6 +30,28 @@ def jobs(table: Table, chosen: JobFilter, after: int | None, limit: int) -> list
     """Return a page of the jobs that match, in the order of their enqueue."""
     matching = (record for record in table.after(after) if looking.matches(record, chosen))
     return [record.job() for record in islice(matching, limit)]
+
+
+def newest(table: Table, chosen: JobFilter, before: int | None, *, limit: int, most: int) -> JobPage:
+    """Return a page of the jobs that match, the newest first; up to `most` jobs are looked at."""
+    found: list[Job] = []
+    for looked_at, record in enumerate(table.before(before)):
+        if looked_at >= most or len(found) >= limit:
+            return JobPage(found, record.seq + 1)
+        if looking.matches(record, chosen):
+            found.append(record.job())
+    return JobPage(found, None)
+
+
+def place(table: Table, job_id: JobId, now: datetime) -> Place | None:
+    """Return what stands between a job and its claim."""
+    record = table.jobs.get(job_id)
+    if record is None:
+        return None
+    pending = record.state is State.PENDING
+    ahead = table.queues[record.queue].ahead(record, looking.AHEAD_MOST) if pending else None
+    holder = None if record.hold is None else table.holds.holder(record.hold.name, now)
+    return Place(now, ahead, None if holder is None else holder.job_id)
 
 
 def stats(table: Table, queue: str | None) -> list[QueueStats]:

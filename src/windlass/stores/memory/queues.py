@@ -48,6 +48,16 @@ class Line:
         """Count the jobs."""
         return sum(timeline.members for timeline in self._by_priority.values())
 
+    def ahead(self, record: Record, most: int) -> int:
+        """Count the jobs that are given before this one, up to `most`."""
+        count = 0
+        for priority, timeline in self._by_priority.items():
+            if priority < record.priority:
+                count += timeline.members
+            elif priority == record.priority:
+                count += timeline.ahead(record.run_at, record.seq, most)
+        return min(count, most)
+
     def oldest(self) -> Iterator[datetime]:
         """Give the earliest `run_at` of each priority."""
         for timeline in self._by_priority.values():
@@ -135,6 +145,10 @@ class Queue:
             # kinds come and go: an empty line would be looked at by every claim to come
             del self._lines[kind]
         return first
+
+    def ahead(self, record: Record, most: int) -> int:
+        """Count the pending jobs that a claim gives before this one, up to `most`."""
+        return min(sum(line.ahead(record, most) for line in self._lines.values()), most)
 
     def kinds(self) -> list[str]:
         """Return the kinds of the pending jobs, in order of name."""

@@ -1,11 +1,9 @@
 """The store behind `memory://`."""
 
-import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
-from itertools import count
-from types import TracebackType
+from itertools import count, islice
 from typing import Any
 
 from windlass.core.clock import Clock, Rng
@@ -14,9 +12,10 @@ from windlass.core.errors import NotTransactional
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats
+from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import (
     AuditEntry,
     Borrowed,
@@ -26,8 +25,10 @@ from windlass.core.store import (
     Features,
     Finding,
     Glance,
+    JobPage,
     Joined,
     KvWrite,
+    Place,
     Renewed,
     Rescued,
     RescueRequest,
@@ -37,10 +38,11 @@ from windlass.core.store import (
     Store,
 )
 from windlass.core.topics import PAUSES, Hub, Topic, lock_topic
-from windlass.kit.moves import claiming, enqueuing, settling, steering
+from windlass.kit.moves import claiming, enqueuing, looking, moving, settling, steering
 from windlass.kit.moves.scheduling import Schedules
-from windlass.stores.memory import inspecting, queues, services
+from windlass.stores.memory import inspecting, parcels, queues, services
 from windlass.stores.memory.house import House
+from windlass.stores.memory.step import NewStep, Step
 from windlass.stores.memory.table import Table
 
 FEATURES = Features(
@@ -50,27 +52,6 @@ FEATURES = Features(
     survives_process=False,
     replies_can_be_lost=False,
 )
-
-
-class Step:
-    """One atomic step: nobody else is inside, time stands still, and whoever waits for its news is woken after it."""
-
-    def __init__(self, clock: Clock, table: Table, hub: Hub) -> None:
-        self._clock = clock
-        self._table = table
-        self._hub = hub
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> datetime:
-        self._lock.acquire()
-        return self._clock.now()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        news, self._table.news = self._table.news, set()
-        self._lock.release()
-        self._hub.ring(news)
 
 
 class MemoryStore:
@@ -89,6 +70,7 @@ class MemoryStore:
         self._schedules = Schedules(self._table, {}, count(1).__next__)
         self._hub = Hub()
         self._step = Step(clock, self._table, self._hub)
+        self._new_step = NewStep(self._step, self._house)
 
     async def open(self) -> None:
         """Do nothing: there is nothing to connect to."""
@@ -115,18 +97,20 @@ class MemoryStore:
     async def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> list[Enqueued]:
         """Put jobs in line, all or none, in their order."""
         with self._step as now:
-            if request_id is None:
-                return enqueuing.enqueue(self._table, jobs, now)
-            receipts = self._house.enqueued
-            if request_id not in receipts:
-                receipts[request_id] = now, enqueuing.enqueue(self._table, jobs, now)
-            return list(receipts[request_id][1])
+            if request_id is not None and request_id in self._house.enqueued:
+                return list(self._house.enqueued[request_id][1])
+            moving.refuse(self._house.moved)
+            done = enqueuing.enqueue(self._table, jobs, now)
+            if request_id is not None:
+                self._house.enqueued[request_id] = now, list(done)
+            return done
 
     async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
         """Give up to `limit` ready jobs to the caller, the most urgent first."""
         with self._step as now:
             if request_id is not None and request_id in self._house.claimed:
                 return claiming.still_held(self._table, self._house.claimed[request_id][1])
+            moving.refuse(self._house.moved)
             ready = queues.ready(self._table.queues, request, now)
             claims = claiming.claim(self._table, ready, request, self._rng, now)
             if request_id is not None:
@@ -162,12 +146,12 @@ class MemoryStore:
 
     async def cancel(self, ids: Sequence[JobId], retention: Retention) -> list[CancelOutcome]:
         """End waiting jobs, and flag running ones."""
-        with self._step as now:
+        with self._new_step as now:
             return [steering.cancel(self._table, job_id, retention, now) for job_id in ids]
 
     async def retry(self, ids: Sequence[JobId]) -> list[Changed]:
         """Give dead and cancelled jobs a full new budget."""
-        with self._step as now:
+        with self._new_step as now:
             return [steering.retry(self._table, job_id, now) for job_id in ids]
 
     async def delete(self, ids: Sequence[JobId]) -> list[Changed]:
@@ -177,12 +161,12 @@ class MemoryStore:
 
     async def reschedule(self, ids: Sequence[JobId], run_at: datetime | None) -> list[Changed]:
         """Let waiting jobs run at `run_at`, or now."""
-        with self._step as now:
+        with self._new_step as now:
             return [steering.reschedule(self._table, job_id, run_at, now) for job_id in ids]
 
     async def set_paused(self, queue: str, *, paused: bool) -> None:
         """Stop or start giving claims from `queue`."""
-        with self._step:
+        with self._new_step:
             known = self._table.queue(queue)
             known.paused = paused
             self._table.news.add(PAUSES if paused else known.topic)
@@ -205,12 +189,12 @@ class MemoryStore:
 
     async def write_schedule(self, schedule: Schedule, *, expected: int | None) -> int | None:
         """Write a schedule if its revision is still `expected`."""
-        with self._step:
+        with self._new_step:
             return self._schedules.write(schedule, expected)
 
     async def remove_schedule(self, schedule_id: str) -> bool:
         """Remove a schedule."""
-        with self._step:
+        with self._new_step:
             return self._schedules.remove(schedule_id)
 
     async def due_schedules(self, declared: Collection[str], *, limit: int) -> DueSchedules:
@@ -220,7 +204,7 @@ class MemoryStore:
 
     async def fire(self, firing: Firing) -> Fired:
         """Enqueue the jobs of a schedule and move its next run on."""
-        with self._step as now:
+        with self._new_step as now:
             return self._schedules.fire(firing, now)
 
     async def kv_get(self, keys: Sequence[bytes]) -> list[bytes | None]:
@@ -230,7 +214,7 @@ class MemoryStore:
 
     async def kv_write(self, write: KvWrite) -> bool:
         """Write one of the caller's own values if its condition holds."""
-        with self._step:
+        with self._new_step:
             return self._table.keyspace.write(write)
 
     async def kv_scan(self, prefix: bytes, *, after: bytes | None, limit: int) -> list[tuple[bytes, bytes]]:
@@ -253,6 +237,11 @@ class MemoryStore:
         """Write that a server is live."""
         with self._step as now:
             self._house.beat(server, now)
+
+    async def write_timings(self, timings: Sequence[TimingCount]) -> None:
+        """Add counts to those that are kept."""
+        with self._step:
+            self._house.add_timings(timings)
 
     async def ended_servers(self) -> list[str]:
         """Return none: every server of this store is in this process, which lives."""
@@ -283,6 +272,16 @@ class MemoryStore:
         with self._step:
             return inspecting.jobs(self._table, chosen, after, limit)
 
+    async def newest(self, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> JobPage:
+        """Return up to `limit` jobs, the newest first."""
+        with self._step:
+            return inspecting.newest(self._table, chosen, before, limit=limit, most=most)
+
+    async def place(self, job_id: JobId) -> Place | None:
+        """Return what stands between a job and its claim."""
+        with self._step as now:
+            return inspecting.place(self._table, job_id, now)
+
     async def stats(self, queue: str | None = None) -> list[QueueStats]:
         """Count by state, exactly, for every queue that is known or for one."""
         with self._step:
@@ -302,6 +301,11 @@ class MemoryStore:
         """Return what happened in each minute."""
         with self._step:
             return inspecting.minutes(self._table, since, until)
+
+    async def timings(self, *, since: datetime, until: datetime) -> list[TimingCount]:
+        """Return how long attempts took in each minute."""
+        with self._step:
+            return self._house.timings_between(since, until)
 
     async def servers(self) -> list[ServerRecord]:
         """Return every server that has not taken itself out."""
@@ -326,4 +330,55 @@ class MemoryStore:
     async def check(self) -> list[Finding]:
         """Look over the store's health, for `doctor`."""
         with self._step:
-            return inspecting.check(self._table)
+            return [*inspecting.check(self._table), *looking.of_move(self._house.moved)]
+
+    async def moved(self) -> Moved | None:
+        """Return where the jobs of this store go or went."""
+        with self._step:
+            return self._house.moved
+
+    async def set_moved(self, moved: Moved | None) -> None:
+        """Let this store take nothing new from now on, or with None let it take jobs again."""
+        with self._step:
+            self._house.moved = moved
+            self._table.news.add(PAUSES)
+
+    async def pack(self, queue: str, *, limit: int) -> Packed:
+        """Return up to `limit` pending and scheduled jobs of `queue`."""
+        with self._step as now:
+            return parcels.pack(self._table, queue, limit, now)
+
+    async def unpack(self, parcel: Parcel) -> bool:
+        """Put the jobs of a parcel in line as they are, if it is the next one."""
+        with self._new_step as now:
+            return parcels.unpack(self._table, self._house, parcel, now)
+
+    async def unpacked(self, move: str, queue: str) -> Unpacked | None:
+        """Return the last parcel of a move and a queue that was unpacked here."""
+        with self._step:
+            return self._house.parcels.get((move, queue))
+
+    async def let_go(
+        self,
+        *,
+        jobs: Sequence[JobId] = (),
+        keys: Sequence[str] = (),
+        kv: Sequence[bytes] = (),
+        schedules: Sequence[str] = (),
+    ) -> None:
+        """Forget what another store has now."""
+        with self._step:
+            parcels.let_go(self._table, jobs, keys, kv)
+            for schedule_id in schedules:
+                self._schedules.remove(schedule_id)
+
+    async def timed_keys(self, *, limit: int) -> list[HeldKey]:
+        """Return up to `limit` keys that only time frees and whose time is not over."""
+        with self._step as now:
+            return list(islice(self._table.holds.timed(now), limit))
+
+    async def take_keys(self, keys: Sequence[HeldKey]) -> None:
+        """Let these keys be held here until their time is over, those that are free."""
+        with self._new_step as now:
+            for key in keys:
+                self._table.holds.take_over(key, now)

@@ -1,6 +1,6 @@
 """All jobs of a store in memory."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import count, islice
@@ -48,6 +48,12 @@ class Table(table.Table):
         self._in_order.append(record)
         return record
 
+    def take_in(self, record: Record) -> None:
+        """Keep a job that comes from another store, under a number of its own."""
+        record.seq = next(self._next_seq)
+        self._jobs[record.id] = record
+        self._in_order.append(record)
+
     def remove(self, record: Record) -> None:
         """Forget a job."""
         self.queues[record.queue].leave(record)
@@ -61,6 +67,14 @@ class Table(table.Table):
     def put_values(self, values: Mapping[bytes, bytes | None]) -> None:
         """Write the caller's own values; None deletes."""
         self.keyspace.put(values)
+
+    def before(self, seq: int | None) -> Iterator[Record]:
+        """Give the jobs from the newest on, those before the sequence number."""
+        in_order = self._in_order
+        end = len(in_order) if seq is None else bisect_left(in_order, seq, key=lambda record: record.seq)
+        # by places: a copy of the list would cost as much as the look at a million jobs
+        records = (in_order[at] for at in range(end - 1, -1, -1))
+        return (record for record in records if self._jobs.get(record.id) is record)
 
     def after(self, seq: int | None) -> Iterator[Record]:
         """Give the jobs in the order of their enqueue, those past the sequence number."""

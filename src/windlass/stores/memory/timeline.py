@@ -75,6 +75,16 @@ class Timeline(Generic[T]):
             return orderly[0]
         return late[0][3]
 
+    def ahead(self, at: datetime, seq: int, most: int) -> int:
+        """Count the members before this time and sequence number, up to `most`."""
+        order = at, seq
+        count = sum(member.place == place and (time, number) < order for time, number, place, member in self._late)
+        for time, place, member in zip(self._times, self._places, self._orderly, strict=True):
+            if count >= most or (time, member.seq) >= order:
+                break
+            count += member.place == place
+        return min(count, most)
+
     def until(self, at: datetime | None) -> list[T]:
         """Return the members whose time is not after `at`, or all, the earliest first."""
         found = [entry for entry in self._late if at is None or entry[0] <= at]

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from windlass.core.store import Finding
 from windlass.stores.postgres.migrate import SCHEMA
+from windlass.stores.postgres.moves.departure import moved
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.work import Row, Statement, Work
 
@@ -43,6 +44,7 @@ def check(options: Options, *, pooled: bool, hears: bool | None = None) -> Work[
         _role(server),
         _durability(server),
         (yield from _schema()),
+        *(yield from _moved()),
         (yield from _snapshots()),
         (yield from _prepared()),
         (yield from _slots()),
@@ -90,6 +92,14 @@ def _schema() -> Work[Finding]:
     known = {row[0]: row[1] for row in rows}
     version = known.get("schema", "unknown")
     return Finding("schema", "ok", f"version {version} of {SCHEMA}")
+
+
+def _moved() -> Work[list[Finding]]:
+    found = yield from moved()
+    if found is None:
+        return []
+    said = f"nothing new begins here: its jobs go to {found.to}"
+    return [Finding("moved", "warning", said, f"let programs connect to {found.to}")]
 
 
 def _snapshots() -> Work[Finding]:

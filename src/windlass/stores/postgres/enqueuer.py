@@ -5,7 +5,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Final
 
-from windlass.core.errors import OutcomeUnknown, StoreUnavailable, WindlassError
+from windlass.core.errors import OutcomeUnknown, StoreMoved, StoreUnavailable, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.kit.gather import Gather
@@ -64,7 +64,7 @@ class Enqueuer:
             # each caller is told of a job of its own, to ask for it again
             return [doubt_of(batch[0].id, unknown) for batch in batches]
         except StoreUnavailable as error:
-            if error.retryable or len(batches) == 1:
+            if error.retryable or isinstance(error, StoreMoved) or len(batches) == 1:
                 raise
             # one of them brings what cannot be kept, and only its caller is to hear of that
             return [await self._insert_alone(batch) for batch in batches]

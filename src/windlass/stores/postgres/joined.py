@@ -13,6 +13,7 @@ from windlass.core.store import Borrowed, Settlement, SettleResult
 from windlass.core.topics import Topic, queue_topic
 from windlass.stores.postgres.callers_faults import translate
 from windlass.stores.postgres.channels import channels_of, letters
+from windlass.stores.postgres.moves.departure import or_moved, refuse_here_if_moved
 from windlass.stores.postgres.moves.enqueue import AT_ONCE, BYTES_AT_ONCE, insert_any, insert_here, is_plain
 from windlass.stores.postgres.moves.hold_claims import fence
 from windlass.stores.postgres.moves.settle import settle_all
@@ -66,7 +67,7 @@ class PostgresJoined:
         if is_plain(jobs) and _fit_one_statement(jobs):
             return await self._enqueue_plain(jobs)
         changes = self._changes()
-        work = undone_if_refused(_counted(changes, insert_any(changes, jobs)))
+        work = undone_if_refused(_unless_moved(_counted(changes, insert_any(changes, jobs))))
         done = await self._visit(self._after_a_look(self._patiently(jobs, work)), undone=True)
         await self._tell(changes.topics)
         return done
@@ -173,6 +174,12 @@ def _fit_one_statement(jobs: Sequence[PreparedJob]) -> bool:
 def _notify(untold: Sequence[tuple[str, str]]) -> Work[None]:
     for channel, payload in untold:
         yield Statement("notify_here", [channel, payload])
+
+
+def _unless_moved(work: Work[T]) -> Work[T]:
+    answer = yield from or_moved(work)
+    yield from refuse_here_if_moved()
+    return answer
 
 
 def _counted(changes: Changes, work: Work[T]) -> Work[T]:

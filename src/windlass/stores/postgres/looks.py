@@ -13,12 +13,13 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.names import MAX_KEY
 from windlass.core.states import State
-from windlass.core.stats import MinuteCounts, QueueStats, Totals
-from windlass.core.store import AuditEntry, Glance, ServerRecord
+from windlass.core.stats import MinuteCounts, QueueStats, TimingCount, Totals
+from windlass.core.store import AuditEntry, Glance, Place, ServerRecord
 from windlass.kit.records import STATES, server_of
 from windlass.stores.postgres.rows import JobRow, deliveries_of, history_of, job_of, log_of, plain_text
 from windlass.stores.postgres.work import Changes, Row, Statement, Work
 
+_MOST_AHEAD: Final = 1_000
 _JOB_COLUMNS: Final = len(JobRow._fields)
 _PAST_EVERY_KEY: Final = b"\xff" * (MAX_KEY + 1)
 
@@ -26,11 +27,12 @@ _PAST_EVERY_KEY: Final = b"\xff" * (MAX_KEY + 1)
 def get(ids: Sequence[JobId]) -> Work[list[Job | None]]:
     """Return jobs with their history and log."""
     rows = yield Statement("get", [list(ids)])
-    jobs = {job.id: job for job in map(_whole_job, rows)}
+    jobs = {job.id: job for job in map(whole_job, rows)}
     return [jobs.get(job_id) for job_id in ids]
 
 
-def _whole_job(row: Row) -> Job:
+def whole_job(row: Row) -> Job:
+    """Return the job of a row of `get.sql`."""
     job = job_of(JobRow(*row[:_JOB_COLUMNS]))
     ended, lines = row[_JOB_COLUMNS:]
     return job._replace(history=history_of(job, deliveries_of(ended)), log=log_of(lines))
@@ -48,11 +50,12 @@ def jobs(chosen: JobFilter, after: int | None, limit: int) -> Work[list[Job]]:
     if chosen.queue is not None and chosen == JobFilter(queue=chosen.queue, state=State.DEAD):
         rows = yield Statement("dead_jobs", [chosen.queue, first, limit])
     else:
-        rows = yield Statement("jobs", [first, limit, *_conditions(chosen)])
+        rows = yield Statement("jobs", [first, limit, *conditions(chosen)])
     return [job_of(JobRow(*row)) for row in rows]
 
 
-def _conditions(chosen: JobFilter) -> list[object]:
+def conditions(chosen: JobFilter) -> list[object]:
+    """Return the values by which `jobs.sql` and those for the newest jobs choose."""
     return [
         chosen.queue,
         chosen.kind,
@@ -111,6 +114,18 @@ def minutes(since: datetime, until: datetime) -> Work[list[MinuteCounts]]:
     """Return the counts of each minute."""
     rows = yield Statement("minutes", [since, until])
     return [MinuteCounts(minute, queue, kind, Totals(*totals)) for minute, queue, kind, *totals in rows]
+
+
+def timings(since: datetime, until: datetime) -> Work[list[TimingCount]]:
+    """Return how long attempts took in each minute."""
+    rows = yield Statement("timings", [since, until])
+    return [TimingCount(*row) for row in rows]
+
+
+def place(changes: Changes, job_id: JobId) -> Work[Place | None]:
+    """Return what stands between a job and its claim."""
+    rows = yield Statement("place", [changes.now, job_id, _MOST_AHEAD])
+    return Place(*rows[0]) if rows else None
 
 
 def servers() -> Work[list[ServerRecord]]:

@@ -148,6 +148,14 @@ create table windlass_meta (
     constraint windlass_meta_pkey PRIMARY KEY (name)
 );
 
+create table windlass_parcel (
+    move text not null,
+    queue text not null,
+    number bigint not null,
+    ids uuid[] not null,
+    constraint windlass_parcel_pkey PRIMARY KEY (move, queue)
+);
+
 create table windlass_queue (
     queue text not null,
     paused boolean not null default false,
@@ -196,5 +204,15 @@ create table windlass_server (
     record text not null,
     constraint windlass_server_pkey PRIMARY KEY (id)
 );
+
+create table windlass_timing (
+    minute timestamp with time zone not null,
+    queue text not null,
+    kind text not null,
+    what text not null,
+    range integer not null,
+    count bigint not null,
+    constraint windlass_timing_pkey PRIMARY KEY (minute, queue, kind, what, range)
+) with (fillfactor=70);
 
 create sequence windlass_revision;

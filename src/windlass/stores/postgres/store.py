@@ -1,21 +1,19 @@
 """The Postgres store: moves are statements that decide in the database, by the database's clock."""
 
 import logging
-import os
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from windlass.core.clock import Clock, Rng
 from windlass.core.errors import ClientClosed, StoreUnavailable
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats
+from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import (
     AuditEntry,
     Borrowed,
@@ -25,8 +23,10 @@ from windlass.core.store import (
     Features,
     Finding,
     Glance,
+    JobPage,
     Joined,
     KvWrite,
+    Place,
     Renewed,
     Rescued,
     RescueRequest,
@@ -34,37 +34,25 @@ from windlass.core.store import (
     Settlement,
     SettleResult,
 )
-from windlass.core.topics import Hub, Topic
+from windlass.core.topics import Topic
 from windlass.stores.postgres import looks, schedule_looks
 from windlass.stores.postgres.check import check
 from windlass.stores.postgres.moves import hold_claims, keep, operate, promote, prune, rescue, schedules
-from windlass.stores.postgres.moves.receipts import write_receipt
-from windlass.stores.postgres.options import Options
-from windlass.stores.postgres.room import Room, open_room
+from windlass.stores.postgres.moving import PostgresMoving
+from windlass.stores.postgres.newest_looks import newest
 from windlass.stores.postgres.work import Changes, Work
 
 logger = logging.getLogger("windlass.postgres")
-
-T = TypeVar("T")
 
 RENEW_LOCKED_WITHIN: Final = 2.0
 MOST_SWEEPS: Final = 50
 
 
-class PostgresStore:
+class PostgresStore(PostgresMoving):
     """Jobs in a database; see `core.store.Store` for what each method promises.
 
-    Belongs to the event loop that opened it. After a fork the child opens connections of its own at its first call.
+    Belongs to the event loop that opened it.
     """
-
-    def __init__(self, options: Options, *, clock: Clock, rng: Rng) -> None:
-        """Keep jobs where `options` say; nothing is opened yet."""
-        self._options = options
-        self._clock = clock
-        self._rng = rng
-        self._hub = Hub()
-        self._room: Room | None = None
-        self._closed = False
 
     @property
     def features(self) -> Features:
@@ -77,18 +65,6 @@ class PostgresStore:
             survives_process=True,
             replies_can_be_lost=True,
         )
-
-    async def open(self) -> None:
-        """Connect, and make the schema when there is none."""
-        if self._room is None:
-            self._room = await self._open_room()
-
-    async def close(self) -> None:
-        """Finish what was handed over and let go of every connection."""
-        self._closed = True
-        room, self._room = self._room, None
-        if room is not None and room.pid == os.getpid():
-            await room.close()
 
     def sibling(self) -> "PostgresStore":
         """Return another store on the same database."""
@@ -156,11 +132,11 @@ class PostgresStore:
 
     async def cancel(self, ids: Sequence[JobId], retention: Retention) -> list[CancelOutcome]:
         """End waiting jobs, flag running ones."""
-        return await self._write_once(lambda changes: operate.cancel(changes, ids, retention))
+        return await self._begin_once(lambda changes: operate.cancel(changes, ids, retention))
 
     async def retry(self, ids: Sequence[JobId]) -> list[Changed]:
         """Give finished jobs a new life."""
-        return await self._write_once(lambda changes: operate.retry(changes, ids))
+        return await self._begin_once(lambda changes: operate.retry(changes, ids))
 
     async def delete(self, ids: Sequence[JobId]) -> list[Changed]:
         """Delete finished jobs."""
@@ -168,7 +144,7 @@ class PostgresStore:
 
     async def reschedule(self, ids: Sequence[JobId], run_at: datetime | None) -> list[Changed]:
         """Give waiting jobs another time."""
-        return await self._write_once(lambda changes: operate.reschedule(changes, ids, run_at))
+        return await self._begin_once(lambda changes: operate.reschedule(changes, ids, run_at))
 
     async def set_paused(self, queue: str, *, paused: bool) -> None:
         """Stop or start giving claims from a queue; returns when no claim that began before is under way."""
@@ -211,19 +187,19 @@ class PostgresStore:
 
     async def write_schedule(self, schedule: Schedule, *, expected: int | None) -> int | None:
         """Write a schedule if its revision is still the expected one."""
-        return await self._write_once(lambda changes: schedules.write(changes, schedule, expected))
+        return await self._begin_once(lambda changes: schedules.write(changes, schedule, expected))
 
     async def remove_schedule(self, schedule_id: str) -> bool:
         """Remove a schedule."""
-        return await self._write_once(lambda changes: schedules.remove(changes, schedule_id))
+        return await self._begin_once(lambda changes: schedules.remove(changes, schedule_id))
 
     async def fire(self, firing: Firing) -> Fired:
         """Enqueue the jobs of a schedule and move its next run on."""
-        return await self._write_once(lambda changes: schedules.fire(changes, firing))
+        return await self._begin_once(lambda changes: schedules.fire(changes, firing))
 
     async def kv_write(self, write: KvWrite) -> bool:
         """Write one of the caller's own values."""
-        return await self._write_once(lambda changes: keep.kv_write(changes, write))
+        return await self._begin_once(lambda changes: keep.kv_write(changes, write))
 
     async def lock(self, name: str, holder: str, ttl: timedelta) -> bool:
         """Take or renew a lock."""
@@ -245,6 +221,10 @@ class PostgresStore:
         """Take a server out."""
         await self._write(lambda changes: keep.leave(changes, server_id))
 
+    async def write_timings(self, timings: Sequence[TimingCount]) -> None:
+        """Add counts to those that are kept."""
+        await self._write_once(lambda changes: keep.write_timings(changes, timings))
+
     async def write_audit(self, entries: Sequence[AuditEntry]) -> None:
         """Keep what people did."""
         await self._write_once(lambda changes: keep.write_audit(changes, entries))
@@ -260,6 +240,14 @@ class PostgresStore:
     async def jobs(self, chosen: JobFilter, *, after: int | None, limit: int) -> list[Job]:
         """Return a page of jobs."""
         return await self._look(lambda _: looks.jobs(chosen, after, limit))
+
+    async def newest(self, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> JobPage:
+        """Return a page of the newest jobs."""
+        return await self._look(lambda _: newest(chosen, before, limit, most), whole=True)
+
+    async def place(self, job_id: JobId) -> Place | None:
+        """Return what stands between a job and its claim."""
+        return await self._look(lambda changes: looks.place(changes, job_id))
 
     async def stats(self, queue: str | None = None) -> list[QueueStats]:
         """Count by state."""
@@ -280,6 +268,10 @@ class PostgresStore:
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return the counts of each minute."""
         return await self._look(lambda _: looks.minutes(since, until))
+
+    async def timings(self, *, since: datetime, until: datetime) -> list[TimingCount]:
+        """Return how long attempts took in each minute."""
+        return await self._look(lambda _: looks.timings(since, until))
 
     async def servers(self) -> list[ServerRecord]:
         """Return every server."""
@@ -318,59 +310,6 @@ class PostgresStore:
             )
         )
 
-    async def _write(self, make: Callable[[Changes], Work[T]]) -> T:
-        """Run a move that does no harm when it is repeated."""
-        room = await self._here()
-        return await room.runner.run(lambda changes: _counted(changes, make))
-
-    async def _write_once(self, make: Callable[[Changes], Work[T]]) -> T:
-        """Run a move that must not be done twice; when the reply to its commit was lost, its receipt tells."""
-        room = await self._here()
-        request_id, answers = room.new_request_id(), list[T]()
-
-        def once(changes: Changes) -> Work[T]:
-            answer = yield from _counted(changes, make)
-            yield from write_receipt(changes, request_id, "")
-            answers.append(answer)
-            return answer
-
-        return await room.runner.run(once, again=lambda: _known(answers))
-
-    async def _look(self, make: Callable[[Changes], Work[T]], *, whole: bool = False) -> T:
-        room = await self._here()
-        return await room.runner.look(make, whole=whole)
-
-    async def _here(self) -> Room:
-        """Return what this process has open."""
-        room = self._room
-        return room if room is not None and room.pid == os.getpid() else await self._reopen()
-
-    async def _reopen(self) -> Room:
-        """Open connections of our own in a forked process."""
-        if self._closed or self._room is None:
-            raise ClientClosed
-        self._room.abandon()
-        self._room = await self._open_room()
-        return self._room
-
-    async def _open_room(self) -> Room:
-        room = await open_room(self._options, self._clock, self._rng, self._hub)
-        if not self._hub.silent:
-            room.listener.start()
-        return room
-
 
 def _rescue_one(seq: int, request: RescueRequest, retention: Retention, changes: Changes) -> Work[list[Rescued]]:
     return rescue.rescue_one(changes, seq, request, retention)
-
-
-def _counted(changes: Changes, make: Callable[[Changes], Work[T]]) -> Work[T]:
-    answer = yield from make(changes)
-    yield from changes.flush()
-    return answer
-
-
-def _known(answers: Sequence[T]) -> Work[T]:
-    """Return the answer of the try that was committed: the last one whose receipt was not refused."""
-    yield from ()
-    return answers[-1]

@@ -1,29 +1,77 @@
 """What `doctor` says about a server: first of all what it keeps when it is killed."""
 
+import asyncio
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from windlass.core.moving import Moved
 from windlass.core.store import Finding
 from windlass.stores.redis.durability import Durability, durability, information
-from windlass.stores.redis.options import Options
+from windlass.stores.redis.keys import LAYOUT
+from windlass.stores.redis.options import Options, Place
+from windlass.stores.redis.prepare import layout
 from windlass.stores.redis.runner import Runner
 
+_LEVELS: Final = ("error", "warning", "ok")
 
-async def check(runner: Runner, prefix: str, options: Options, *, hears: bool | None) -> list[Finding]:
-    """Look over the server's health and settings."""
-    info = await information(runner, prefix)
-    found = await durability(runner, prefix, info)
+
+class _Server(NamedTuple):
+    place: Place
+    info: dict[str, str]
+    durability: Durability
+
+
+async def check(runner: Runner, prefixes: Sequence[str], options: Options) -> list[Finding]:
+    """Look over the health and the settings of every server that has keys of these prefixes; the first is home."""
+    servers = await _servers(runner, prefixes)
     return [
-        _server(info, options),
-        _durability(info, found),
-        _memory(info, found, options),
-        _replicas(info, options),
-        *([_listener(hears=hears)] if hears is not None else []),
+        _server(servers[0].info, options, len(servers)),
+        _worst(servers, [_durability(server.info, server.durability) for server in servers]),
+        _worst(servers, [_memory(server.info, server.durability, options) for server in servers]),
+        _worst(servers, [_replicas(server.info, options) for server in servers]),
+        await _layout(runner, prefixes[0]),
     ]
 
 
-def _server(info: dict[str, str], options: Options) -> Finding:
+async def _servers(runner: Runner, prefixes: Sequence[str]) -> list[_Server]:
+    found: dict[str, _Server] = {}
+    for prefix in prefixes:
+        info = await information(runner, prefix)
+        # one that does not tell who it is counts once
+        name = info.get("run_id", "")
+        if name not in found:
+            place = await runner.place(prefix, asyncio.get_running_loop().time() + runner.patience)
+            found[name] = _Server(place, info, await durability(runner, prefix, info))
+    return [*found.values()]
+
+
+def _worst(servers: Sequence[_Server], findings: Sequence[Finding]) -> Finding:
+    """Return the worst of what was found, and where it was if there are several servers."""
+    server, finding = min(zip(servers, findings, strict=True), key=lambda pair: _LEVELS.index(pair[1].level))
+    return finding if len(servers) == 1 else finding._replace(message=f"{server.place}: {finding.message}")
+
+
+async def _layout(runner: Runner, prefix: str) -> Finding:
+    return Finding("layout", "ok", f"version {await layout(runner, prefix, create=False)} of {LAYOUT}")
+
+
+def of_move(moved: Moved | None, *, everywhere: bool) -> list[Finding]:
+    """Tell of a store whose jobs go elsewhere, be it from some of its queues alone."""
+    if not everywhere:
+        said = "a move was begun, or taken back, by half: some queues take jobs, and others do not"
+        return [Finding("moved", "error", said, "run `windlass move` again, with --undo if it was to be taken back")]
+    if moved is not None:
+        said = f"nothing new begins here: its jobs go to {moved.to}"
+        return [Finding("moved", "warning", said, f"let programs connect to {moved.to}")]
+    return []
+
+
+def _server(info: dict[str, str], options: Options, servers: int) -> Finding:
     name = "Valkey" if "valkey_version" in info else "Redis"
     version = info.get("valkey_version") or info.get("redis_version", "of an unknown version")
     role = info.get("role", "unknown")
-    told = f"{name} {version}: {options.where}, role {role}"
+    others = f", one of {servers} that have queues" if servers > 1 else ""
+    told = f"{name} {version}: {options.where}, role {role}{others}"
     if role == "slave":
         return Finding("server", "error", told, "name the master in the URL: a replica takes no writes")
     return Finding("server", "ok", told)
@@ -65,7 +113,8 @@ def _replicas(info: dict[str, str], options: Options) -> Finding:
     return Finding("replicas", "ok", f"{connected} connected{waits}")
 
 
-def _listener(*, hears: bool) -> Finding:
+def of_news(*, hears: bool) -> Finding:
+    """Tell whether news is heard."""
     if hears:
         return Finding("news", "ok", "new jobs are heard of at once")
     return Finding("news", "warning", "news is not heard: everybody looks each second", "look at the server's log")

@@ -6,7 +6,7 @@ from typing import Final
 
 from redis import exceptions as redis
 
-from windlass.core.errors import StoreFull, StoreReadOnly, StoreUnavailable, WindlassError
+from windlass.core.errors import StoreFull, StoreMoved, StoreReadOnly, StoreUnavailable, WindlassError
 
 
 class Fault(Enum):
@@ -31,6 +31,8 @@ class NotReplicated(ConnectionError):
 
 _ELSEWHERE: Final = ("READONLY", "MOVED", "CLUSTERDOWN", "MASTERDOWN", "UNBLOCKED", "WAIT cannot be used with replica")
 _HUNG_UP: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+_MOVED: Final = "STOREMOVED "
+"""What a script says that would have begun something new in a store that was moved, before the place of its jobs."""
 _TRANSIENT: Final = ("LOADING", "BUSY", "ASK", "TRYAGAIN", "NOSCRIPT", "NOREPLICAS")
 
 
@@ -74,6 +76,8 @@ def translate(error: BaseException, where: str) -> WindlassError:
 
 def _translated(error: BaseException, where: str) -> WindlassError:
     text = text_of(error)
+    if text.startswith(_MOVED):
+        return StoreMoved(text.removeprefix(_MOVED))
     if isinstance(error, ssl.SSLCertVerificationError):
         return StoreUnavailable(f"{where} was not trusted: {text}: check ?tls_ca= and the name in its certificate")
     if isinstance(error, FileNotFoundError) or (isinstance(error, ssl.SSLError) and not isinstance(error, _HUNG_UP)):

@@ -24,7 +24,10 @@ touch them together; with `?spread=queues` those of a queue begin with `{windlas
     dead|QUEUE                 sorted set: dead jobs by the number of their enqueue
     totals|QUEUE               hash: what ever happened
     minute|TIME                hash: what happened in a minute, by queue, kind and what; goes after eight days
+    timing|TIME                hash: how many attempts took how long in a minute, by queue, kind, what and range;
+                               goes after eight days
     hold|NAME                  who holds a unique key; goes with the job, or when its time is over
+    timed                      sorted set: the names of keys that time alone frees, by that time; goes with the last
     receipt|REQUEST            what was answered to a request; goes a minute after the deadline of the call, or after
                                ten minutes where the caller has named it
     lock|NAME                  who has a lock; goes when its time is over
@@ -36,6 +39,9 @@ touch them together; with `?spread=queues` those of a queue begin with `{windlas
     servers, servers_started   hashes: what servers last told, when they were first seen
     servers_seen               sorted set: servers by when they were last seen
     audit                      list: what people did, the newest 10,000
+    moved                      where the jobs go, while nothing new may begin here; where queues are spread, with each
+    unpacked, unpacked_at      hash and sorted set: the last parcel that came here, for each move and queue, and when;
+                               they go after ninety days
 
 What changed is told on the channel `windlass|news`, as the topics of `core.topics` parted by blanks.
 """

@@ -13,34 +13,42 @@ from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job, Token
 from windlass.core.schedule import DueSchedules, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats
-from windlass.core.store import AuditEntry, Glance, ServerRecord
+from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
+from windlass.core.store import AuditEntry, Glance, JobPage, Place, ServerRecord
 from windlass.kit.records import STATES, server_of
 from windlass.stores.redis.replies import (
+    JobRow,
     Page,
     ScheduleRow,
     StatsRow,
     WholeRow,
     job_of,
+    maybe_id,
     maybe_time,
     minutes_of,
     schedule_of,
     stats_of,
     time_of,
+    timings_of,
     whole_job_of,
 )
-from windlass.stores.redis.requests import RAW, Ask, as_text, names, span
+from windlass.stores.redis.requests import RAW, Ask, as_text, chosen_of, names, span
 from windlass.stores.redis.runner import Runner
 
 LOOKED_AT: Final = 500
 """Jobs that one script looks at for a page: the server does nothing else meanwhile."""
 STRANDED_MOST: Final = 1_000
+AHEAD_MOST: Final = 1_000
 MINUTE: Final = 60_000_000
 MINUTES_LOOKED_AT: Final = 24 * 60
 """Minutes that one script looks at, for the same reason: a week of them would take it tens of milliseconds."""
+COUNTS_LOOKED_AT: Final = 10_000
+"""Counts in these minutes after which it ends: there are some for each queue and kind."""
 
 _whole = msgspec.msgpack.Decoder(list[WholeRow | None])
 _page = msgspec.msgpack.Decoder(Page)
+_newest = msgspec.msgpack.Decoder(tuple[int | None, bool, int, list[JobRow]])
+_place = msgspec.msgpack.Decoder(tuple[int, int | None, str | None] | None)
 _stats = msgspec.msgpack.Decoder(list[StatsRow])
 _schedules = msgspec.msgpack.Decoder(tuple[int, list[ScheduleRow]])
 _due = msgspec.msgpack.Decoder(tuple[int, list[ScheduleRow], int | None])
@@ -76,18 +84,7 @@ class Looks:
 
     async def jobs(self, chosen: JobFilter, *, after: int | None, limit: int) -> list[Job]:
         """Return a page of jobs; while others change them, they are of the moments at which they were looked at."""
-        ask: Ask = {
-            "queues": None if chosen.queue is None else [chosen.queue],
-            "kind": chosen.kind,
-            "state": None if chosen.state is None else str(chosen.state),
-            "tenant": chosen.tenant,
-            "schedule_id": chosen.schedule_id,
-            "since": None if chosen.since is None else to_micros(chosen.since),
-            "until_": None if chosen.until is None else to_micros(chosen.until),
-            "error": chosen.error,
-            "text": chosen.text,
-            "most": LOOKED_AT,
-        }
+        ask: Ask = {**chosen_of(chosen), "most": LOOKED_AT}
         found: list[Job] = []
         while len(found) < limit:
             ask |= {"after": after, "limit": limit - len(found)}
@@ -96,6 +93,26 @@ class Looks:
             if not more:
                 break
         return found
+
+    async def newest(self, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> JobPage:
+        """Return a page of jobs, the newest first; as `jobs` they are of several moments."""
+        ask = chosen_of(chosen)
+        found: list[Job] = []
+        more = True
+        while more and most > 0 and len(found) < limit:
+            ask |= {"before": before, "limit": limit - len(found), "most": min(most, LOOKED_AT)}
+            before, more, looked, rows = _newest.decode(await self._look("newest", ask))
+            found += [job_of(row) for row in rows]
+            most -= looked
+        return JobPage(found, before if more else None)
+
+    async def place(self, job_id: JobId) -> Place | None:
+        """Return what stands between a job and its claim."""
+        found = _place.decode(await self._look("place", {"id": job_id, "most": AHEAD_MOST}))
+        if found is None:
+            return None
+        now, ahead, holder = found
+        return Place(time_of(now), ahead, maybe_id(holder))
 
     async def stats(self, queue: str | None = None) -> list[QueueStats]:
         """Count by state."""
@@ -117,13 +134,20 @@ class Looks:
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return the counts of each minute."""
+        return minutes_of(await self._counts("minute", since, until))
+
+    async def timings(self, *, since: datetime, until: datetime) -> list[TimingCount]:
+        """Return how long attempts took in each minute."""
+        return timings_of(await self._counts("timing", since, until))
+
+    async def _counts(self, line: str, since: datetime, until: datetime) -> list[tuple[int, list[str]]]:
         found: list[tuple[int, list[str]]] = []
         first: int | None = -(-to_micros(since) // MINUTE) * MINUTE
+        ask: Ask = {"line": line, "till": to_micros(until) - 1, "most": MINUTES_LOOKED_AT, "pairs": COUNTS_LOOKED_AT}
         while first is not None:
-            ask: Ask = {"since": first, "till": to_micros(until) - 1, "most": MINUTES_LOOKED_AT}
-            first, some = _minutes.decode(await self._look("minutes", ask))
+            first, some = _minutes.decode(await self._look("minutes", {**ask, "since": first}))
             found += some
-        return minutes_of(found)
+        return found
 
     async def servers(self) -> list[ServerRecord]:
         """Return every server."""

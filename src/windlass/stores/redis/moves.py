@@ -1,7 +1,6 @@
 """What changes a store's keys: one script for each call, or for the calls of many callers."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import chain, islice
 from typing import Final, Literal, TypeVar, cast
@@ -14,6 +13,7 @@ from windlass.core.job import Claim, Enqueued, Note, PreparedJob, Token
 from windlass.core.retention import Retention
 from windlass.core.schedule import Fired, FireOutcome, Firing, Schedule
 from windlass.core.states import State
+from windlass.core.stats import TimingCount
 from windlass.core.store import (
     AuditEntry,
     CancelOutcome,
@@ -32,6 +32,7 @@ from windlass.core.store import (
 from windlass.core.verdict import LEASE_EXPIRED, ORPHANED, ToSucceeded
 from windlass.kit.gather import Gather
 from windlass.kit.records import STATES, server_text
+from windlass.stores.redis.caller import Caller
 from windlass.stores.redis.replies import ClaimRow, claim_of, conflict_of, time_of
 from windlass.stores.redis.requests import (
     Ask,
@@ -47,8 +48,8 @@ from windlass.stores.redis.requests import (
     settlement_of,
     span,
     spans_kept,
+    timing_of,
 )
-from windlass.stores.redis.runner import Runner
 
 T = TypeVar("T")
 
@@ -59,10 +60,8 @@ MOST_TOGETHER: Final = 1_000
 TRIES: Final = 10
 """How often a claim looks again while jobs come due faster than they can be promoted; then it takes what there is."""
 SERVERS_KEPT: Final = timedelta(days=1)
-RECEIPT_KEPT: Final = 600
-"""Seconds for which the answer to a call is kept that its caller has named, and may repeat whenever it likes."""
-RECEIPT_SPARE: Final = 60
-"""Seconds beyond its deadline for which that of any other call is kept: a repetition may be long on its way."""
+PARCELS_KEPT: Final = timedelta(days=90)
+"""How long it is known which parcel of a move came last: whoever goes on with the move must not take longer."""
 
 _claims = msgspec.msgpack.Decoder(tuple[bool, list[ClaimRow]])
 _renewals = msgspec.msgpack.Decoder(tuple[int, list[bool | None]])
@@ -72,22 +71,10 @@ _decode = msgspec.msgpack.Decoder().decode
 class Moves:
     """The moves on the keys that begin with one prefix."""
 
-    def __init__(
-        self,
-        runner: Runner,
-        prefix: str,
-        new_request_id: Callable[[], str],
-        *,
-        tokens_begin: str = "",
-        queue_number: int | None = None,
-    ) -> None:
-        """Run through `runner`; where queues are spread, their tokens begin with their name, and each has a number."""
-        self._runner = runner
-        self._prefix = prefix
+    def __init__(self, caller: Caller, *, tokens_begin: str = "") -> None:
+        """Run through `caller`; where queues are spread, tokens begin with the name of their queue."""
+        self._caller = caller
         self._tokens_begin = tokens_begin
-        self._queue_number = queue_number
-        self._new_request_id = new_request_id
-        self._kept = math.ceil(runner.patience) + RECEIPT_SPARE
         self._enqueues: Gather[Sequence[PreparedJob], list[Enqueued]] = Gather(
             self._enqueue_plain, most=MOST_TOGETHER, weight=len
         )
@@ -111,7 +98,7 @@ class Moves:
     async def _enqueue(self, jobs: Sequence[PreparedJob], request_id: str | None) -> list[Enqueued]:
         ask: Ask = {"jobs": jobs_of(jobs)}
         name = "enqueue_keyed" if any(job.unique is not None or job.kv for job in jobs) else "enqueue"
-        done, *answer = _decode(await self._once(name, ask, request_id, doubt=jobs[0].id))
+        done, *answer = _decode(await self._caller.once(name, ask, request_id, doubt=jobs[0].id))
         if not done:
             raise conflict_of(*answer)
         if not answer:
@@ -141,9 +128,9 @@ class Moves:
             ask["kinds"] = names(request.kinds)
         for turn in range(TRIES + 1):
             # a token is its number behind this: no two are alike, also after the server has lost what it gave out
-            seed = f"{self._tokens_begin}{self._new_request_id()}-"
+            seed = f"{self._tokens_begin}{self._caller.new_request_id()}-"
             ask |= {"seed": seed, "regardless": turn == TRIES}
-            due, rows = _claims.decode(await self._once("claim", dict(ask), _turn_of(request_id, turn)))
+            due, rows = _claims.decode(await self._caller.once("claim", dict(ask), _turn_of(request_id, turn)))
             if rows or not due:
                 return [claim_of(row, request.worker) for row in rows]
         return []
@@ -159,7 +146,7 @@ class Moves:
     async def _settle(self, settlements: Sequence[Settlement], request_id: str | None) -> list[SettleResult]:
         ask: Ask = {"settlements": [settlement_of(settlement) for settlement in settlements]}
         name = "succeed" if all(map(_is_plain_success, settlements)) else "settle"
-        results = _decode(await self._once(name, ask, request_id, doubt=settlements[0].job_id))
+        results = _decode(await self._caller.once(name, ask, request_id, doubt=settlements[0].job_id))
         if results is True:
             return [Settled.DONE] * len(settlements)
         return [Settled(one) if isinstance(one, str) else conflict_of(*one) for one in results]
@@ -174,18 +161,20 @@ class Moves:
     async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
         """Let claims hold for `lease` from now."""
         ask: Ask = {"claims": list(claims), "lease": span(lease)}
-        expires, flags = _renewals.decode(await self._run("renew", ask))
+        expires, flags = _renewals.decode(await self._caller.run("renew", ask))
         until = time_of(expires)
         return [None if flag is None else Renewed(until, flag) for flag in flags]
 
     async def note(self, notes: Sequence[Note]) -> list[bool]:
         """Write progress and log lines of running jobs."""
-        return cast("list[bool]", _decode(await self._once("note", {"notes": [note_of(note) for note in notes]})))
+        return cast(
+            "list[bool]", _decode(await self._caller.once("note", {"notes": [note_of(note) for note in notes]}))
+        )
 
     async def cancel(self, ids: Sequence[JobId], retention: Retention) -> list[CancelOutcome]:
         """End waiting jobs, flag running ones."""
         ask: Ask = {"ids": list(ids), "keep": kept(retention, State.CANCELLED)}
-        return [CancelOutcome(outcome) for outcome in _decode(await self._once("cancel", ask))]
+        return [CancelOutcome(outcome) for outcome in _decode(await self._caller.once("cancel", ask))]
 
     async def retry(self, ids: Sequence[JobId]) -> list[Changed]:
         """Give finished jobs a new life."""
@@ -201,7 +190,7 @@ class Moves:
 
     async def set_paused(self, queue: str, *, paused: bool) -> None:
         """Stop or start giving claims from a queue."""
-        await self._run("pause", {"queue": queue, "paused": paused})
+        await self._caller.run("pause", {"queue": queue, "paused": paused})
 
     async def rescue(self, request: RescueRequest, retention: Retention) -> list[Rescued]:
         """Take back claims."""
@@ -215,11 +204,13 @@ class Moves:
             "keep": kept(retention, State.DEAD),
             "failure": failure_of(failure),
         }
-        return [Rescued(JobId(job_id), STATES[state]) for job_id, state in _decode(await self._once("rescue", ask))]
+        return [
+            Rescued(JobId(job_id), STATES[state]) for job_id, state in _decode(await self._caller.once("rescue", ask))
+        ]
 
     async def promote(self, *, limit: int) -> int:
         """Make due jobs pending."""
-        return cast("int", _decode(await self._once("promote", {"limit": limit})))
+        return cast("int", _decode(await self._caller.once("promote", {"limit": limit})))
 
     async def prune(self, retention: Retention, *, limit: int) -> int:
         """Delete records past their retention."""
@@ -228,17 +219,18 @@ class Moves:
             "most": retention.most,
             "limit": limit,
             "servers_kept": span(SERVERS_KEPT),
+            "parcels_kept": span(PARCELS_KEPT),
         }
-        return cast("int", _decode(await self._once("prune", ask)))
+        return cast("int", _decode(await self._caller.once("prune", ask)))
 
     async def write_schedule(self, schedule: Schedule, *, expected: int | None) -> int | None:
         """Write a schedule if its revision is still the expected one."""
         ask: Ask = {"id": schedule.id, "expected": expected, "fields": schedule_fields(schedule)}
-        return cast("int | None", _decode(await self._once("write_schedule", ask)))
+        return cast("int | None", _decode(await self._caller.once("write_schedule", ask)))
 
     async def remove_schedule(self, schedule_id: str) -> bool:
         """Remove a schedule."""
-        return cast("bool", _decode(await self._once("remove_schedule", {"id": schedule_id})))
+        return cast("bool", _decode(await self._caller.once("remove_schedule", {"id": schedule_id})))
 
     async def fire(self, firing: Firing) -> Fired:
         """Enqueue the jobs of a schedule and move its next run on."""
@@ -249,7 +241,7 @@ class Moves:
             "tick": moment(firing.tick),
             "next_run_at": moment(firing.next_run_at),
         }
-        outcome, *answer = _decode(await self._once("fire", ask))
+        outcome, *answer = _decode(await self._caller.once("fire", ask))
         if outcome == "conflict":
             raise conflict_of(*answer)
         [last] = answer
@@ -262,43 +254,34 @@ class Moves:
             ask["any"] = True
         elif write.expected is not None:
             ask["expected"] = as_text(write.expected)
-        return cast("bool", _decode(await self._once("kv_write", ask)))
+        return cast("bool", _decode(await self._caller.once("kv_write", ask)))
 
     async def lock(self, name: str, holder: str, ttl: timedelta) -> bool:
         """Take or renew a lock."""
-        return cast("bool", _decode(await self._run("lock", {"name": name, "holder": holder, "ttl": span(ttl)})))
+        return cast("bool", _decode(await self._caller.run("lock", {"name": name, "holder": holder, "ttl": span(ttl)})))
 
     async def unlock(self, name: str, holder: str) -> bool:
         """Let go of a lock."""
-        return cast("bool", _decode(await self._once("unlock", {"name": name, "holder": holder})))
+        return cast("bool", _decode(await self._caller.once("unlock", {"name": name, "holder": holder})))
 
     async def beat(self, server: ServerRecord) -> None:
         """Write that a server is live."""
-        await self._run("beat", {"id": server.id, "record": server_text(server)})
+        await self._caller.run("beat", {"id": server.id, "record": server_text(server)})
 
     async def leave(self, server_id: str) -> None:
         """Take a server out."""
-        await self._run("leave", {"id": server_id})
+        await self._caller.run("leave", {"id": server_id})
 
     async def write_audit(self, entries: Sequence[AuditEntry]) -> None:
         """Keep what people did."""
-        await self._once("write_audit", {"entries": [packed_text(entry) for entry in entries]})
+        await self._caller.once("write_audit", {"entries": [packed_text(entry) for entry in entries]})
+
+    async def write_timings(self, timings: Sequence[TimingCount]) -> None:
+        """Add up how long attempts took."""
+        await self._caller.once("write_timings", {"timings": [timing_of(timing) for timing in timings]})
 
     async def _change(self, name: Literal["retry", "delete", "reschedule"], ask: Ask) -> list[Changed]:
-        return [Changed(outcome) for outcome in _decode(await self._once(name, ask))]
-
-    async def _run(self, name: str, ask: Ask) -> bytes:
-        """Run a move that does no harm when it is repeated."""
-        return await self._runner.run(self._prefix, name, ask)
-
-    async def _once(self, name: str, ask: Ask, request_id: str | None = None, *, doubt: str | None = None) -> bytes:
-        """Run a move that must not be done twice; one that a caller has named may have been done before."""
-        ask |= {"request": request_id or self._new_request_id(), "kept": self._kept}
-        if self._queue_number is not None:
-            ask["queue_number"] = self._queue_number
-        if request_id is not None:
-            ask |= {"again": True, "kept": RECEIPT_KEPT}
-        return await self._runner.run(self._prefix, name, ask, doubt=doubt)
+        return [Changed(outcome) for outcome in _decode(await self._caller.once(name, ask))]
 
 
 def _is_plain(jobs: Sequence[PreparedJob]) -> bool:

@@ -15,6 +15,12 @@ def queue_of(token: Token) -> str | None:
     return token.rpartition("|")[0] or None
 
 
+def queue_of_key(name: str) -> str | None:
+    """Return the queue that a unique key holds in, by the name of its hold; None for one over several queues."""
+    scope, _, place, _ = name.split("|", 3)
+    return place if scope == "queue" else None
+
+
 def refusal(jobs: Sequence[PreparedJob], queue: str) -> NotAtomicHere | None:
     """Return why jobs cannot be enqueued in one step with those of `queue`."""
     for job in jobs:

@@ -6,10 +6,13 @@ from typing import Final, NamedTuple, cast
 
 import msgspec
 
+from windlass.core.errors import StoreMoved
 from windlass.core.ids import JobId
+from windlass.stores.redis.caller import Caller
 from windlass.stores.redis.keys import prefix_of, prefix_of_queue
 from windlass.stores.redis.looks import Looks
 from windlass.stores.redis.moves import Moves
+from windlass.stores.redis.moving import Moving
 from windlass.stores.redis.runner import Runner
 
 MOST_QUEUES: Final = 1024
@@ -17,10 +20,11 @@ MOST_QUEUES: Final = 1024
 
 
 class Part(NamedTuple):
-    """The moves and looks on the keys of one prefix."""
+    """What works on the keys of one prefix."""
 
     moves: Moves
     looks: Looks
+    moving: Moving
 
 
 class Queues:
@@ -37,7 +41,8 @@ class Queues:
         self._new_request_id = new_request_id
         self._parts: dict[str, Part] = {}
         self._home = prefix_of(name)
-        self.home = Part(Moves(runner, self._home, new_request_id), Looks(runner, self._home))
+        caller = Caller(runner, self._home, new_request_id)
+        self.home = Part(Moves(caller), Looks(runner, self._home), Moving(caller))
 
     async def close(self) -> None:
         """Finish what was accepted."""
@@ -50,14 +55,28 @@ class Queues:
 
     def claims(self, queue: str) -> Moves:
         """Return what claims from a queue, which need not be there: whoever asks for jobs makes no queue known."""
-        return self._parts[queue].moves if queue in self._parts else self._moves(queue, None)
+        return self._parts[queue].moves if queue in self._parts else self._part(queue, None).moves
+
+    def moving(self, queue: str) -> Moving:
+        """Return what lets the jobs of a queue go, which need not be there; to take some in it must be known."""
+        return self._parts[queue].moving if queue in self._parts else self._part(queue, None).moving
+
+    def has(self, queue: str) -> bool:
+        """Whether this process knows that the name of a queue is written down."""
+        return queue in self._parts
+
+    async def refuse_if_moved(self) -> None:
+        """Raise `StoreMoved` where nothing new may begin: for calls that may find nothing that would refuse them."""
+        moved = await self.home.moving.moved()
+        if moved is not None:
+            raise StoreMoved(moved.to)
 
     async def of(self, queue: str) -> Part:
         """Return the keys of a queue, whose name is written down from now on."""
         if queue not in self._parts:
             ask = {"queue": queue, "most": MOST_QUEUES}
             number = cast("int", msgspec.msgpack.decode(await self._runner.run(self._home, "know_queue", ask)))
-            self._parts.setdefault(queue, Part(self._moves(queue, number), self.looks(queue)))
+            self._parts.setdefault(queue, self._part(queue, number))
         return self._parts[queue]
 
     async def known(self, queue: str) -> Part | None:
@@ -69,6 +88,10 @@ class Queues:
     async def names(self) -> list[str]:
         """Return the names of all queues, in order."""
         return sorted(cast("list[str]", msgspec.msgpack.decode(await self._runner.look(self._home, "queues", {}))))
+
+    async def prefixes(self) -> list[str]:
+        """Return what the keys of each queue begin with."""
+        return [prefix_of_queue(self._name, name) for name in await self.names()]
 
     async def places_of(self, ids: Collection[JobId]) -> dict[JobId, str]:
         """Return the queues of jobs: every queue is asked, since an id does not tell.
@@ -102,6 +125,7 @@ class Queues:
         """Write down that a schedule is no longer kept with `queue`."""
         await self._runner.run(self._home, "forget_schedule", {"id": schedule_id, "queue": queue})
 
-    def _moves(self, queue: str, number: int | None) -> Moves:
+    def _part(self, queue: str, number: int | None) -> Part:
         prefix = prefix_of_queue(self._name, queue)
-        return Moves(self._runner, prefix, self._new_request_id, tokens_begin=f"{queue}|", queue_number=number)
+        caller = Caller(self._runner, prefix, self._new_request_id, queue_number=number)
+        return Part(Moves(caller, tokens_begin=f"{queue}|"), self.looks(queue), Moving(caller))

@@ -1,7 +1,7 @@
 """What scripts answer, unpacked into records."""
 
 from datetime import datetime
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, cast
 
 from windlass.core.duration import from_micros
 from windlass.core.errors import UniqueConflict
@@ -9,7 +9,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import NO_HEADERS, Claim, Delivery, Failure, Job, LogLine, Progress, Token
 from windlass.core.schedule import CatchUp, Overlap, Schedule
 from windlass.core.states import State
-from windlass.core.stats import MinuteCounts, QueueStats, Totals
+from windlass.core.stats import MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.kit.records import STATES, whole_history
 
 _LATEST: Final = 253402300799999999
@@ -183,7 +183,7 @@ def claim_of(row: ClaimRow, worker: str | None) -> Claim:
         seq, JobId(job_id), queue, kind or None, payload, codec, headers or NO_HEADERS, tenant, priority, State.RUNNING,
         attempt, max_attempts, delivery, created_at, created_at if run_at is None else time_of(run_at),
         time_of(claimed), time_of(lease), None, worker, error, None, None, None, cancel, key,
-        _id(parent_id), schedule_id, limit_key,
+        maybe_id(parent_id), schedule_id, limit_key,
     )  # fmt: skip
     return Claim(job, Token(token))
 
@@ -217,7 +217,7 @@ def job_of(row: JobRow) -> Job:
         progress=None if row.progress is None else Progress(*row.progress),
         cancel_requested=row.cancel,
         unique_key=row.key,
-        parent_id=_id(more.parent_id),
+        parent_id=maybe_id(more.parent_id),
         schedule_id=more.schedule_id,
         limit_key=more.limit_key,
     )
@@ -273,12 +273,13 @@ def schedule_of(row: ScheduleRow) -> Schedule:
         paused=row.paused,
         next_run_at=maybe_time(row.next_run_at),
         last_run_at=maybe_time(row.last_run_at),
-        last_job_id=_id(row.last_job_id),
+        last_job_id=maybe_id(row.last_job_id),
         revision=row.revision,
     )
 
 
-def _id(text: str | None) -> JobId | None:
+def maybe_id(text: str | None) -> JobId | None:
+    """Return the id, or None."""
     return None if text is None else JobId(text)
 
 
@@ -290,6 +291,20 @@ def minutes_of(rows: list[tuple[int, list[str]]]) -> list[MinuteCounts]:
             queue, kind, what = name.split("|")
             counted.setdefault((from_micros(minute), queue, kind), {})[what] = int(times)
     return [MinuteCounts(*key, Totals(**counts)) for key, counts in sorted(counted.items())]
+
+
+def timings_of(rows: list[tuple[int, list[str]]]) -> list[TimingCount]:
+    """Return how long attempts took, in order of minute, queue, kind, what and range."""
+    found: list[TimingCount] = []
+    for minute, fields in rows:
+        for name, times in zip(fields[::2], fields[1::2], strict=True):
+            queue, kind, what, number = name.split("|")
+            found.append(
+                TimingCount(
+                    from_micros(minute), queue, kind, cast("Literal['waited', 'ran']", what), int(number), int(times)
+                )
+            )
+    return sorted(found)
 
 
 def conflict_of(key: str, holder: str, why: Literal["held", "payload", "claimed"]) -> UniqueConflict:

@@ -8,11 +8,13 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from windlass.core.duration import to_micros
+from windlass.core.filters import JobFilter
 from windlass.core.job import Failure, Note, PreparedJob
 from windlass.core.names import MAX_LOG_LINE, shortened
 from windlass.core.retention import Keep, Retention
 from windlass.core.schedule import Schedule
 from windlass.core.states import State
+from windlass.core.stats import TimingCount
 from windlass.core.store import Settlement
 from windlass.core.unique import Hold
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
@@ -25,6 +27,7 @@ RAW: Final = ""
 """Stands for the kind of a job that has none."""
 _ALL_OTHERS: Final = ""
 _MICROSECOND: Final = timedelta(microseconds=1)
+_MINUTE: Final = 60_000_000
 _encode: Final = msgspec.msgpack.Encoder().encode
 _text_of = struct.Struct(">BI").pack
 _TEXT: Final = 0xDB
@@ -57,6 +60,21 @@ def moment(at: datetime | None) -> str | None:
     return None if at is None else str(to_micros(at))
 
 
+def chosen_of(chosen: JobFilter) -> Ask:
+    """Return which jobs are meant, as `parts/matching.lua` reads it."""
+    return {
+        "queues": None if chosen.queue is None else [chosen.queue],
+        "kind": chosen.kind,
+        "state": None if chosen.state is None else str(chosen.state),
+        "tenant": chosen.tenant,
+        "schedule_id": chosen.schedule_id,
+        "since": None if chosen.since is None else to_micros(chosen.since),
+        "until_": None if chosen.until is None else to_micros(chosen.until),
+        "error": chosen.error,
+        "text": chosen.text,
+    }
+
+
 def jobs_of(jobs: Sequence[PreparedJob]) -> list[list[object]]:
     """Return jobs as `parts/enqueuing.lua` takes them."""
     return [_job(job) for job in jobs]
@@ -67,9 +85,7 @@ def _job(job: PreparedJob) -> list[object]:
         job_id, queue, kind, payload, codec, headers, tenant, priority, max_attempts, run_at, delay, hold, kv,
         parent_id, schedule_id, limit_key,
     ) = job  # fmt: skip
-    more = None
-    if headers or tenant or parent_id or schedule_id or limit_key:
-        more = packed_text([dict(headers), tenant, parent_id, schedule_id, limit_key])
+    more = more_of(headers, tenant, parent_id, schedule_id, limit_key)
     written: list[object] = [job_id, queue, kind or RAW, packed_text((codec, payload)), priority, max_attempts]
     if run_at is None and delay is None and more is None and hold is None and not kv:
         return written
@@ -81,6 +97,11 @@ def _job(job: PreparedJob) -> list[object]:
         None if hold is None else _hold(hold),
         kv_pairs(kv) if kv else None,
     ]
+
+
+def more_of(headers: Mapping[str, str], *rest: str | None) -> msgspec.Raw | None:
+    """Return what few jobs have, as it is kept: headers, tenant, parent, schedule and limit key."""
+    return packed_text([dict(headers), *rest]) if headers or any(rest) else None
 
 
 def _hold(hold: Hold) -> list[object]:
@@ -141,6 +162,13 @@ def note_of(note: Note) -> list[object]:
         progress = packed_text((done, total, None if said is None else in_utf8(said)))
     lines = [(in_utf8(level), in_utf8(shortened(text, MAX_LOG_LINE))) for level, text in note.lines]
     return [note.job_id, note.token, progress, lines]
+
+
+def timing_of(timing: TimingCount) -> list[object]:
+    """Return how long attempts took as `write_timings.lua` takes it."""
+    minute, queue, kind, what, number, count = timing
+    began = to_micros(minute)
+    return [began - began % _MINUTE, f"{queue}|{kind}|{what}|{number}", count]
 
 
 def names(values: Collection[str | None]) -> dict[str, bool]:

@@ -11,7 +11,7 @@ from redis.exceptions import MovedError, NoScriptError
 
 from windlass.core.clock import Clock
 from windlass.core.duration import to_micros
-from windlass.core.errors import OutcomeUnknown, StoreUnavailable, WindlassError
+from windlass.core.errors import OutcomeUnknown, StoreMoved, StoreUnavailable, WindlassError
 from windlass.core.failpoint import reach
 from windlass.core.topics import Hub, Topic
 from windlass.kit.connections import Connections
@@ -183,6 +183,9 @@ class Runner:
     def _verdict(self, tries: "_Tries", error: Exception) -> WindlassError:
         fault = translate(error, self._options.where)
         if not tries.in_doubt or tries.doubt is None or not isinstance(fault, StoreUnavailable):
+            return fault
+        if isinstance(fault, StoreMoved):
+            # whoever says so has looked whether it was done before
             return fault
         unknown = OutcomeUnknown(tries.doubt)
         unknown.__cause__ = fault

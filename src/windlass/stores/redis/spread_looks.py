@@ -9,8 +9,8 @@ from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.schedule import DueSchedules, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats
-from windlass.core.store import AuditEntry, Glance, ServerRecord
+from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
+from windlass.core.store import AuditEntry, Glance, JobPage, Place, ServerRecord
 from windlass.stores.redis.looks import STRANDED_MOST, Looks
 from windlass.stores.redis.queues import Queues
 
@@ -44,6 +44,26 @@ class SpreadLooks:
         )
         return sorted((job for part in found for job in part), key=itemgetter(0))[:limit]
 
+    async def newest(self, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> JobPage:
+        """Return a page of jobs, the newest first; each queue is looked at as far back as the others."""
+        names = await self._queues.names() if chosen.queue is None else [chosen.queue]
+        each = max(most // max(len(names), 1), 1)
+        pages = await asyncio.gather(
+            *[self._queues.looks(name).newest(chosen, before=before, limit=limit, most=each) for name in names]
+        )
+        horizon = max((page.next for page in pages if page.next is not None), default=None)
+        found = sorted((job for page in pages for job in page.jobs), key=itemgetter(0), reverse=True)
+        # beyond it a queue may have jobs that were not looked at
+        seen = [job for job in found if horizon is None or job.seq >= horizon]
+        if len(seen) <= limit:
+            return JobPage(seen, horizon)
+        return JobPage(seen[:limit], seen[limit - 1].seq)
+
+    async def place(self, job_id: JobId) -> Place | None:
+        """Return what stands between a job and its claim."""
+        at = (await self._queues.places_of([job_id])).get(job_id)
+        return None if at is None else await self._queues.looks(at).place(job_id)
+
     async def stats(self, queue: str | None = None) -> list[QueueStats]:
         """Count by state."""
         names = await self._queues.names() if queue is None else [queue]
@@ -68,6 +88,10 @@ class SpreadLooks:
         """Return the counts of each minute."""
         found = await asyncio.gather(*[looks.minutes(since=since, until=until) for looks in await self._all()])
         return sorted(counts for part in found for counts in part)
+
+    async def timings(self, *, since: datetime, until: datetime) -> list[TimingCount]:
+        """Return how long attempts took in each minute."""
+        return await self._queues.home.looks.timings(since=since, until=until)
 
     async def servers(self) -> list[ServerRecord]:
         """Return every server."""

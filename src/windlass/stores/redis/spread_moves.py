@@ -11,6 +11,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Note, PreparedJob, Token
 from windlass.core.retention import Retention
 from windlass.core.schedule import Fired, Firing, Schedule
+from windlass.core.stats import TimingCount
 from windlass.core.store import (
     AuditEntry,
     CancelOutcome,
@@ -71,6 +72,9 @@ class SpreadMoves:
                     claims += await self._queues.claims(queue).claim(asked, named)
         # what was claimed is the caller's, whatever became of the other queues
         failures.throw_unless(bool(claims))
+        if not claims and not all(map(self._queues.has, queues)):
+            # a queue that nobody knows cannot tell
+            await self._queues.refuse_if_moved()
         return claims
 
     async def settle(self, settlements: Sequence[Settlement], request_id: str | None) -> list[SettleResult]:
@@ -95,10 +99,12 @@ class SpreadMoves:
 
     async def cancel(self, ids: Sequence[JobId], retention: Retention) -> list[CancelOutcome]:
         """End waiting jobs, flag running ones."""
+        await self._queues.refuse_if_moved()
         return await self._by_id(ids, lambda moves, part: moves.cancel(part, retention), CancelOutcome.NOT_FOUND)
 
     async def retry(self, ids: Sequence[JobId]) -> list[Changed]:
         """Give finished jobs a new life."""
+        await self._queues.refuse_if_moved()
         return await self._by_id(ids, lambda moves, part: moves.retry(part), Changed.NOT_FOUND)
 
     async def delete(self, ids: Sequence[JobId]) -> list[Changed]:
@@ -107,6 +113,7 @@ class SpreadMoves:
 
     async def reschedule(self, ids: Sequence[JobId], run_at: datetime | None) -> list[Changed]:
         """Give waiting jobs another time."""
+        await self._queues.refuse_if_moved()
         return await self._by_id(ids, lambda moves, part: moves.reschedule(part, run_at), Changed.NOT_FOUND)
 
     async def set_paused(self, queue: str, *, paused: bool) -> None:
@@ -184,6 +191,10 @@ class SpreadMoves:
     async def write_audit(self, entries: Sequence[AuditEntry]) -> None:
         """Keep what people did."""
         await self._queues.home.moves.write_audit(entries)
+
+    async def write_timings(self, timings: Sequence[TimingCount]) -> None:
+        """Add up how long attempts took, of all queues together."""
+        await self._queues.home.moves.write_timings(timings)
 
     async def _by_token(
         self,

@@ -19,6 +19,7 @@ class SpreadSchedules:
 
     async def write(self, schedule: Schedule, *, expected: int | None) -> int | None:
         """Write a schedule; one that is kept with another queue is not moved, but refused."""
+        await self._queues.refuse_if_moved()
         at = await self._queues.queue_of_schedule(schedule.id)
         if at != schedule.queue and not await self._keep_new(schedule, at, expected):
             return None
@@ -53,6 +54,7 @@ class SpreadSchedules:
 
     async def remove(self, schedule_id: str) -> bool:
         """Remove a schedule."""
+        await self._queues.refuse_if_moved()
         at = await self._queues.queue_of_schedule(schedule_id)
         if at is None:
             return False
@@ -62,6 +64,7 @@ class SpreadSchedules:
 
     async def fire(self, firing: Firing) -> Fired:
         """Enqueue the jobs of a schedule and move its next run on."""
+        await self._queues.refuse_if_moved()
         at = await self._queues.queue_of_schedule(firing.schedule_id)
         if at is None:
             return Fired(FireOutcome.LOST)

@@ -11,9 +11,10 @@ from windlass.core.errors import ClientClosed, NotTransactional
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats
+from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import (
     AuditEntry,
     Borrowed,
@@ -23,8 +24,10 @@ from windlass.core.store import (
     Features,
     Finding,
     Glance,
+    JobPage,
     Joined,
     KvWrite,
+    Place,
     Renewed,
     Rescued,
     RescueRequest,
@@ -33,7 +36,7 @@ from windlass.core.store import (
     SettleResult,
 )
 from windlass.core.topics import Hub, Topic
-from windlass.stores.redis.check import check
+from windlass.stores.redis.check import check, of_move, of_news
 from windlass.stores.redis.options import Options
 from windlass.stores.redis.room import Room, open_room
 
@@ -180,6 +183,10 @@ class RedisStore:
         """Write that a server is live."""
         await (await self._here()).moves.beat(server)
 
+    async def write_timings(self, timings: Sequence[TimingCount]) -> None:
+        """Add up how long attempts took."""
+        await (await self._here()).moves.write_timings(timings)
+
     async def ended_servers(self) -> list[str]:
         """Return nothing: a process on another machine that is silent may still be alive."""
         return []
@@ -204,6 +211,14 @@ class RedisStore:
         """Return a page of jobs."""
         return await (await self._here()).looks.jobs(chosen, after=after, limit=limit)
 
+    async def newest(self, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> JobPage:
+        """Return a page of jobs, the newest first."""
+        return await (await self._here()).looks.newest(chosen, before=before, limit=limit, most=most)
+
+    async def place(self, job_id: JobId) -> Place | None:
+        """Return what stands between a job and its claim."""
+        return await (await self._here()).looks.place(job_id)
+
     async def stats(self, queue: str | None = None) -> list[QueueStats]:
         """Count by state."""
         return await (await self._here()).looks.stats(queue)
@@ -223,6 +238,10 @@ class RedisStore:
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return the counts of each minute."""
         return await (await self._here()).looks.minutes(since=since, until=until)
+
+    async def timings(self, *, since: datetime, until: datetime) -> list[TimingCount]:
+        """Return how long attempts took in each minute."""
+        return await (await self._here()).looks.timings(since=since, until=until)
 
     async def servers(self) -> list[ServerRecord]:
         """Return every server."""
@@ -252,11 +271,52 @@ class RedisStore:
         """Return the caller's own values by prefix."""
         return await (await self._here()).looks.kv_scan(prefix, after=after, limit=limit)
 
+    async def moved(self) -> Moved | None:
+        """Return where the jobs go."""
+        return await (await self._here()).moving.moved()
+
+    async def set_moved(self, moved: Moved | None) -> None:
+        """Let nothing new begin, or let it begin again."""
+        await (await self._here()).moving.set_moved(moved)
+
+    async def pack(self, queue: str, *, limit: int) -> Packed:
+        """Return waiting jobs of a queue."""
+        return await (await self._here()).moving.pack(queue, limit=limit)
+
+    async def unpack(self, parcel: Parcel) -> bool:
+        """Put the jobs of a parcel in line."""
+        return await (await self._here()).moving.unpack(parcel)
+
+    async def unpacked(self, move: str, queue: str) -> Unpacked | None:
+        """Return the last parcel of a move and a queue."""
+        return await (await self._here()).moving.unpacked(move, queue)
+
+    async def let_go(
+        self,
+        *,
+        jobs: Sequence[JobId] = (),
+        keys: Sequence[str] = (),
+        kv: Sequence[bytes] = (),
+        schedules: Sequence[str] = (),
+    ) -> None:
+        """Forget what another store has now."""
+        await (await self._here()).moving.let_go(jobs=jobs, keys=keys, kv=kv, schedules=schedules)
+
+    async def timed_keys(self, *, limit: int) -> list[HeldKey]:
+        """Return keys that time alone frees."""
+        return await (await self._here()).moving.timed_keys(limit=limit)
+
+    async def take_keys(self, keys: Sequence[HeldKey]) -> None:
+        """Let keys be held here until their time is over."""
+        await (await self._here()).moving.take_keys(keys)
+
     async def check(self) -> list[Finding]:
         """Look over the server."""
         room = await self._here()
-        hears = None if self._hub.silent else room.listener.connected
-        return await check(room.runner, room.prefix, self._options, hears=hears)
+        findings = await check(room.runner, await room.prefixes(), self._options)
+        if not self._hub.silent:
+            findings.append(of_news(hears=room.listener.connected))
+        return [*findings, *of_move(await room.moving.moved(), everywhere=await room.moving.everywhere())]
 
     async def _here(self) -> Room:
         """Return what this process has open."""

@@ -5,10 +5,12 @@ from typing import Final
 
 from windlass.core.states import State
 from windlass.core.store import Finding
+from windlass.kit.moves.looking import of_move
 from windlass.stores.slatedb import keys, records
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.opening import LAYOUT
 from windlass.stores.slatedb.owner import OWNER_ALIVE, decode, has_ended
+from windlass.stores.slatedb.parcel_looks import moved
 from windlass.stores.slatedb.queue_looks import NamedQueue, read_queues
 from windlass.stores.slatedb.recount import Recount, recount
 from windlass.stores.slatedb.view import View
@@ -26,6 +28,7 @@ async def check(view: View, address: Address, now: datetime) -> list[Finding]:
         await _layout(view),
         await _counts(view, queues, follows=address.look),
         _jobs(queues),
+        *of_move(await moved(view)),
     ]
 
 

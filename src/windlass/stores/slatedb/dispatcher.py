@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from windlass.core.clock import Clock
-from windlass.core.errors import StoreUnavailable, WindlassError
+from windlass.core.errors import StoreMoved, StoreUnavailable, WindlassError
 from windlass.core.failpoint import reach
 from windlass.core.topics import Hub, Topic
 from windlass.stores.slatedb.calls import Answer, Call, answer
@@ -132,6 +132,8 @@ class Dispatcher:
         for call, move in moves:
             try:
                 answers.append((call, await move.run(table, call.argument)))
+            except StoreMoved as error:
+                answers.append((call, error))
             except StoreUnavailable as error:
                 # it could not read what it is about, so it has changed nothing
                 answers.append((call, self._passing(error)))

@@ -27,7 +27,7 @@ async def jobs(view: View, chosen: JobFilter, after: int | None, limit: int) -> 
     All jobs are looked at in that order. Where queue or state are given, that ends after as many jobs as could match,
     and the indexes are read instead: it costs little more than the cheaper of the two ways, wherever the jobs lie.
     """
-    indexes = await _indexes(view, chosen)
+    indexes = await indexes_of(view, chosen)
     order = _Order(view, 0 if after is None else max(after + 1, 0))
     if indexes is None:
         return await _fill(view, order, chosen, limit)
@@ -100,21 +100,21 @@ class _Listed:
         self._ended = not dropped
 
 
-class _Indexes(NamedTuple):
+class Indexes(NamedTuple):
     """The indexes of all jobs that could match, as what their keys begin with, and how many jobs stand there."""
 
     prefixes: list[bytes]
     members: int
 
 
-async def _indexes(view: View, chosen: JobFilter) -> _Indexes | None:
+async def indexes_of(view: View, chosen: JobFilter) -> Indexes | None:
     """Return the indexes of the queue and the state that are given; None when neither is."""
     if chosen.queue is None and chosen.state is None:
         return None
     queues = [(queue, kept) for queue, kept in await read_queues(view) if chosen.queue in {None, queue}]
     states = list(State) if chosen.state is None else [State(chosen.state)]
     used = [(queue, state, kept.standing(state)) for queue, kept in queues for state in states if kept.standing(state)]
-    return _Indexes([keys.index(queue, state) for queue, state, _ in used], sum(count for *_, count in used))
+    return Indexes([keys.index(queue, state) for queue, state, _ in used], sum(count for *_, count in used))
 
 
 async def _fill(view: View, source: _Source, chosen: JobFilter, limit: int, *, most: float = inf) -> list[Job]:
@@ -122,13 +122,13 @@ async def _fill(view: View, source: _Source, chosen: JobFilter, limit: int, *, m
     found: list[Job] = []
     looked_at, size = 0, min(limit, PAGE)
     while len(found) < limit and looked_at < most and (ids := await source.take(size)):
-        found += await _matching(view, ids, chosen, limit - len(found))
+        found += await matching(view, ids, chosen, limit - len(found))
         looked_at += len(ids)
         size = min(2 * size, PAGE)
     return found
 
 
-async def _matching(view: View, ids: Sequence[JobId], chosen: JobFilter, limit: int) -> list[Job]:
+async def matching(view: View, ids: Sequence[JobId], chosen: JobFilter, limit: int) -> list[Job]:
     """Return those of these jobs that match, in their order, up to `limit`."""
     loaded = await load_records(view, ids, parts=())
     fitting = [job_id for job_id in ids if job_id in loaded and matches(loaded[job_id].record, chosen)][:limit]

@@ -5,7 +5,7 @@ so that each service reads from the front and stops at what is not due yet:
 
 | family | key | value |
 |---|---|---|
-| `m` | what | the layout, the counters, the owner |
+| `m` | what | the layout, the counters, the owner, where the jobs go |
 | `j` | job id | the record of a job, see `records` |
 | `p` | job id, which | a large part of a record, apart from it |
 | `o` | sequence number | the id of the job that was enqueued so |
@@ -15,6 +15,7 @@ so that each service reads from the front and stops at what is not due yet:
 | `e` | queue, state, time of the end, sequence number, job id | nothing: a finished job |
 | `q` | queue | its counts, and whether it is paused |
 | `t` | minute, queue, kind | what happened in that minute |
+| `h` | minute, queue, kind | how long attempts took in that minute |
 | `u` | name of a unique key | who holds it |
 | `x` | time, name of a unique key | nothing: time alone frees it then |
 | `k` | the caller's key | the caller's value |
@@ -24,6 +25,7 @@ so that each service reads from the front and stops at what is not due yet:
 | `a` | request id | what was answered |
 | `b` | time, request id | nothing: when that was |
 | `z` | number | what a person did |
+| `v` | move, queue | the last parcel of jobs from another store |
 
 A name is followed by two bytes that end it, and a zero byte within one is written as two others: no name can reach into
 the keys of another. Numbers have eight bytes (a priority four), the greatest first, so that keys sort as they do.
@@ -40,6 +42,7 @@ from windlass.core.states import State
 LAYOUT: Final = b"mlayout"
 COUNTERS: Final = b"mcounters"
 OWNER: Final = b"mowner"
+MOVED: Final = b"mmoved"
 
 JOBS: Final = b"j"
 PARTS: Final = b"p"
@@ -50,6 +53,7 @@ LEASES: Final = b"r"
 ENDS: Final = b"e"
 QUEUES: Final = b"q"
 MINUTES: Final = b"t"
+TIMINGS: Final = b"h"
 HOLDS: Final = b"u"
 HOLD_TIMES: Final = b"x"
 VALUES: Final = b"k"
@@ -59,6 +63,7 @@ LOCKS: Final = b"c"
 RECEIPTS: Final = b"a"
 RECEIPT_TIMES: Final = b"b"
 AUDIT: Final = b"z"
+PARCELS: Final = b"v"
 
 _END: Final = b"\0\1"
 _STATES: Final = {State.SUCCEEDED: b"s", State.DEAD: b"d", State.CANCELLED: b"c"}
@@ -191,6 +196,11 @@ def time_of(key: bytes) -> datetime:
     return moment(int.from_bytes(key[-_ID - 16 : -_ID - 8], "big"))
 
 
+def seq_of(turn: bytes) -> int:
+    """Return the sequence number that a key of `turn_of` begins with."""
+    return int.from_bytes(turn[:8], "big")
+
+
 def turn_of(key: bytes) -> bytes:
     """Return the end of a key of `line_place` or `place`, from the sequence number: it sorts as jobs were enqueued."""
     return key[-_ID - 8 :]
@@ -222,9 +232,9 @@ def queue_record(queue: str) -> bytes:
     return QUEUES + name(queue)
 
 
-def minute(at: datetime, queue: str = "", kind: str | None = None) -> bytes:
-    """Where it is written what happened in a minute; without a queue where the minute begins."""
-    begin = MINUTES + _NUMBER.pack(micros(at))
+def minute(at: datetime, queue: str = "", kind: str | None = None, *, family: bytes = MINUTES) -> bytes:
+    """Where it is written what happened in a minute, or how long it took; without a queue where the minute begins."""
+    begin = family + _NUMBER.pack(micros(at))
     return begin + name(queue) + name(kind or "") if queue else begin
 
 
@@ -272,3 +282,8 @@ def text_behind_time(key: bytes) -> str:
 def audit(entry: int) -> bytes:
     """Where an entry is of what people did."""
     return AUDIT + _NUMBER.pack(entry)
+
+
+def parcel(move: str, queue: str) -> bytes:
+    """Where it is written which parcel of a move and a queue came last."""
+    return PARCELS + name(move) + name(queue)

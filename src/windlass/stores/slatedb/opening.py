@@ -39,6 +39,7 @@ async def check_layout(view: View, shown: str) -> bool:
 async def read_begin(view: View, now: datetime) -> Begin:
     """Read what an owner has in memory: whatever is few, however many jobs there are."""
     counters = await view.get(keys.COUNTERS)
+    moved = await view.get(keys.MOVED)
     queues = await rows_of(view, keys.QUEUES)
     schedules = await rows_of(view, keys.SCHEDULES)
     servers = await rows_of(view, keys.SERVERS)
@@ -48,4 +49,5 @@ async def read_begin(view: View, now: datetime) -> Begin:
         schedules={key[1:].decode(): records.schedule(value) for key, value in schedules},
         servers={key[1:].decode(): records.server(value) for key, value in servers},
         minutes=await Minutes.read(view, now),
+        moved=None if moved is None else records.moved(moved),
     )

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from windlass.core.stats import MinuteCounts, QueueStats, Totals
+from windlass.core.stats import MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.stores.slatedb import keys, records
 from windlass.stores.slatedb.loading import gets
 from windlass.stores.slatedb.ranges import rows_between, rows_of
@@ -87,6 +87,18 @@ async def kinds(view: View, queue: str, known: Collection[str]) -> list[str]:
     kept = await read_queue(view, queue)
     lines = [] if kept is None else kept.lines
     return sorted(kind for kind, count in lines if count and kind is not None and kind not in known)
+
+
+async def timings(view: View, since: datetime, until: datetime) -> list[TimingCount]:
+    """Return how long attempts took in each minute, in order of minute, queue and kind."""
+    if since >= until:
+        return []
+    start, end = (keys.minute(at, family=keys.TIMINGS) for at in (since, until))
+    return [
+        TimingCount(*keys.minute_of(key), *timing)
+        for key, value in await rows_between(view, start, end)
+        for timing in records.timings(value)
+    ]
 
 
 async def minutes(view: View, since: datetime, until: datetime) -> list[MinuteCounts]:

@@ -13,6 +13,7 @@ import msgspec
 from windlass.core.errors import UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, LogLine, Token
+from windlass.core.moving import Moved, Unpacked
 from windlass.core.schedule import Schedule
 from windlass.core.states import State
 from windlass.core.store import AuditEntry, ServerRecord, Settled, SettleResult
@@ -189,6 +190,9 @@ def result_of(kept: KeptResult) -> SettleResult:
     return UniqueConflict(*kept) if isinstance(kept, tuple) else kept
 
 
+Timing: TypeAlias = tuple[Literal["waited", "ran"], int, int]
+"""What, range and count of a `TimingCount`."""
+
 layout: Final = msgspec.msgpack.Decoder(int).decode
 counters: Final = msgspec.msgpack.Decoder(Counters).decode
 queue_record: Final = msgspec.msgpack.Decoder(QueueRecord).decode
@@ -198,4 +202,7 @@ receipt: Final = msgspec.msgpack.Decoder(Receipt).decode
 counts: Final = msgspec.msgpack.Decoder(list[int]).decode
 schedule: Final = msgspec.msgpack.Decoder(Schedule).decode
 server: Final = msgspec.msgpack.Decoder(ServerRecord).decode
+moved: Final = msgspec.msgpack.Decoder(Moved).decode
+unpacked: Final = msgspec.msgpack.Decoder(Unpacked).decode
+timings: Final = msgspec.msgpack.Decoder(list[Timing]).decode
 audit_entry: Final = msgspec.msgpack.Decoder(AuditEntry).decode

@@ -10,9 +10,10 @@ from windlass.core.errors import ClientClosed, NotTransactional
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats
+from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import (
     AuditEntry,
     Borrowed,
@@ -22,8 +23,10 @@ from windlass.core.store import (
     Features,
     Finding,
     Glance,
+    JobPage,
     Joined,
     KvWrite,
+    Place,
     Renewed,
     Rescued,
     RescueRequest,
@@ -33,15 +36,18 @@ from windlass.core.store import (
     Store,
 )
 from windlass.core.topics import Topic
-from windlass.stores.slatedb import job_pages, looks, queue_looks
+from windlass.stores.slatedb import job_pages, looks, parcel_looks, queue_looks
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.calls import Look, Move
 from windlass.stores.slatedb.check import check
-from windlass.stores.slatedb.moves import claim, enqueue, keep, steer
+from windlass.stores.slatedb.moves import claim, enqueue, keep, parcels, steer
 from windlass.stores.slatedb.moves.claim import ClaimCall, RenewCall, SettleCall
 from windlass.stores.slatedb.moves.enqueue import DueCall, EnqueueCall, ScheduleWrite
 from windlass.stores.slatedb.moves.keep import LockCall, UnlockCall
+from windlass.stores.slatedb.moves.parcels import LetGoCall, PackCall
 from windlass.stores.slatedb.moves.steer import CancelCall, PauseCall, PruneCall, RescheduleCall, RescueCall
+from windlass.stores.slatedb.newest_jobs import newest
+from windlass.stores.slatedb.place import place
 from windlass.stores.slatedb.reading import Reading, open_reading
 from windlass.stores.slatedb.room import CLAIM, SETTLE, Room, enter, leave
 
@@ -80,6 +86,12 @@ REMOVE_SCHEDULE: Final = Move(19, enqueue.remove_schedule)
 DUE_SCHEDULES: Final = Move(20, enqueue.due_schedules)
 FIRE: Final = Move(21, enqueue.fire)
 DUE_IN: Final = Move(23, claim.due_in)
+TIMINGS: Final = Move(24, keep.write_timings)
+UNPACK: Final = Move(25, parcels.unpack)
+LET_GO: Final = Move(26, parcels.let_go)
+TAKE_KEYS: Final = Move(27, parcels.take_keys)
+SET_MOVED: Final = Move(28, parcels.set_moved)
+PACK: Final = Move(29, parcels.pack)
 
 
 class SlateStore:
@@ -232,6 +244,10 @@ class SlateStore:
         """Write that a server is live."""
         await self._submit(BEAT, server)
 
+    async def write_timings(self, timings: Sequence[TimingCount]) -> None:
+        """Add counts to those that are kept."""
+        await self._submit(TIMINGS, timings)
+
     async def ended_servers(self) -> list[str]:
         """Return the servers of a former owner whose process is proven to have ended."""
         return await self._submit(ENDED_SERVERS, None)
@@ -256,6 +272,14 @@ class SlateStore:
         """Return up to `limit` jobs in the order of their enqueue."""
         return await self._look(lambda view, _: job_pages.jobs(view, chosen, after, limit))
 
+    async def newest(self, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> JobPage:
+        """Return up to `limit` jobs, the newest first."""
+        return await self._look(lambda view, _: newest(view, chosen, before, limit=limit, most=most))
+
+    async def place(self, job_id: JobId) -> Place | None:
+        """Return what stands between a job and its claim."""
+        return await self._look(lambda view, now: place(view, job_id, now))
+
     async def stats(self, queue: str | None = None) -> list[QueueStats]:
         """Count by state, exactly, for every queue that is known or for one."""
         return await self._look(lambda view, _: queue_looks.stats(view, queue))
@@ -271,6 +295,10 @@ class SlateStore:
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return what happened in each minute."""
         return await self._look(lambda view, _: queue_looks.minutes(view, since, until))
+
+    async def timings(self, *, since: datetime, until: datetime) -> list[TimingCount]:
+        """Return how long attempts took in each minute."""
+        return await self._look(lambda view, _: queue_looks.timings(view, since, until))
 
     async def servers(self) -> list[ServerRecord]:
         """Return every server that has not taken itself out."""
@@ -291,6 +319,45 @@ class SlateStore:
     async def check(self) -> list[Finding]:
         """Look over the store's health and settings, for `doctor`."""
         return await self._look(lambda view, now: check(view, self._address, now))
+
+    async def moved(self) -> Moved | None:
+        """Return where the jobs of this store go or went."""
+        return await self._look(lambda view, _: parcel_looks.moved(view))
+
+    async def set_moved(self, moved: Moved | None) -> None:
+        """Let this store take nothing new from now on, or with None let it take jobs again."""
+        await self._submit(SET_MOVED, moved)
+
+    async def pack(self, queue: str, *, limit: int) -> Packed:
+        """Return up to `limit` pending and scheduled jobs of `queue`."""
+        return await self._submit(PACK, PackCall(queue, limit))
+
+    async def unpack(self, parcel: Parcel) -> bool:
+        """Put the jobs of a parcel in line as they are, if it is the next one."""
+        return await self._submit(UNPACK, parcel)
+
+    async def unpacked(self, move: str, queue: str) -> Unpacked | None:
+        """Return the last parcel of a move and a queue that was unpacked here."""
+        return await self._look(lambda view, _: parcel_looks.unpacked(view, move, queue))
+
+    async def let_go(
+        self,
+        *,
+        jobs: Sequence[JobId] = (),
+        keys: Sequence[str] = (),
+        kv: Sequence[bytes] = (),
+        schedules: Sequence[str] = (),
+    ) -> None:
+        """Forget what another store has now."""
+        await self._submit(LET_GO, LetGoCall(jobs, keys, kv, schedules))
+
+    async def timed_keys(self, *, limit: int) -> list[HeldKey]:
+        """Return up to `limit` keys that only time frees and whose time is not over."""
+        return await self._look(lambda view, now: parcel_looks.timed_keys(view, limit=limit, now=now))
+
+    async def take_keys(self, keys: Sequence[HeldKey]) -> None:
+        """Let these keys be held here until their time is over, those that are free."""
+        await self._submit(TAKE_KEYS, keys)
 
     def _submit(self, move: Move[A, R], argument: A) -> "Future[R]":
         return self._open_room.submit(move, argument)

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from windlass.core.clock import Rng
 from windlass.core.ids import JobId
 from windlass.core.job import PreparedJob
+from windlass.core.moving import Moved
 from windlass.core.schedule import Schedule
 from windlass.core.states import State
 from windlass.core.store import ServerRecord
@@ -40,6 +41,7 @@ class Begin(NamedTuple):
     schedules: dict[str, Schedule]
     servers: dict[str, ServerRecord]
     minutes: Minutes
+    moved: Moved | None
 
 
 class Table(table.Table):
@@ -57,6 +59,7 @@ class Table(table.Table):
         self.torn = False
         self.counters = begin.counters
         self.minutes = begin.minutes
+        self.moved = begin.moved
         self._changes: dict[bytes, bytes | None] = {}
         self._jobs: Known[JobId, Record] = Known()
         self._places: dict[JobId, bytes] = {}
@@ -99,6 +102,13 @@ class Table(table.Table):
         self._jobs[record.id] = record
         self._changes[keys.order(record.seq)] = keys.id_bytes(record.id)
         return record
+
+    def take_in(self, record: Record) -> None:
+        """Keep a job that comes from another store, under a number of its own."""
+        self.counters.seq += 1
+        record.seq = self.counters.seq
+        self._jobs[record.id] = record
+        self._changes[keys.order(record.seq)] = keys.id_bytes(record.id)
 
     def remove(self, record: Record) -> None:
         """Forget a job."""

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
 
@@ -13,11 +14,13 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.names import LOG_LINES_KEPT
 from windlass.core.states import State
-from windlass.core.stats import MinuteCounts, QueueStats, Totals
-from windlass.core.store import AuditEntry, Glance, ServerRecord
+from windlass.core.stats import MinuteCounts, QueueStats, TimingCount, Totals
+from windlass.core.store import AuditEntry, Glance, Place, ServerRecord
 from windlass.kit.records import STATES, server_of
 from windlass.stores.sqlite.rows import JobRow, history_of, job_of, json_list, log_line_of, moment
 from windlass.stores.sqlite.statements import sql
+
+COUNTED_AHEAD: Final = 1_000
 
 
 def get(cursor: sqlite3.Cursor, ids: Sequence[JobId]) -> list[Job | None]:
@@ -29,7 +32,11 @@ def _get(cursor: sqlite3.Cursor, job_id: JobId) -> Job | None:
     row = cursor.execute(sql("get"), (job_id,)).fetchone()
     if row is None:
         return None
-    found = JobRow(*row)
+    return with_traces(cursor, JobRow(*row))
+
+
+def with_traces(cursor: sqlite3.Cursor, found: JobRow) -> Job:
+    """Return the job of a row, with its history and log."""
     job = job_of(found)
     ended = cursor.execute(sql("deliveries"), (job.seq,)).fetchall() if job.delivery else []
     lines = cursor.execute(sql("log"), (job.seq,)).fetchall() if found.log_lines else []
@@ -46,9 +53,14 @@ def glance(cursor: sqlite3.Cursor, ids: Collection[JobId]) -> dict[JobId, Glance
 def jobs(cursor: sqlite3.Cursor, chosen: JobFilter, after: int | None, limit: int) -> list[Job]:
     """Return a page of jobs in the order of their enqueue."""
     only_dead = chosen == JobFilter(queue=chosen.queue, state=State.DEAD) and chosen.queue is not None
-    parameters = {
-        "after": -1 if after is None else after,
-        "limit": limit,
+    parameters = {**filter_values(chosen), "after": -1 if after is None else after, "limit": limit}
+    statement = sql("dead_jobs" if only_dead else "jobs")
+    return [job_of(JobRow(*row)) for row in cursor.execute(statement, parameters).fetchall()]
+
+
+def filter_values(chosen: JobFilter) -> dict[str, object]:
+    """Return what the statements that search bind for `chosen`."""
+    return {
         "queue": chosen.queue,
         "kind": chosen.kind,
         "state": None if chosen.state is None else str(chosen.state),
@@ -59,8 +71,22 @@ def jobs(cursor: sqlite3.Cursor, chosen: JobFilter, after: int | None, limit: in
         "until": None if chosen.until is None else to_micros(chosen.until),
         "text": chosen.text,
     }
-    statement = sql("dead_jobs" if only_dead else "jobs")
-    return [job_of(JobRow(*row)) for row in cursor.execute(statement, parameters).fetchall()]
+
+
+def place(cursor: sqlite3.Cursor, now: datetime, job_id: JobId) -> Place | None:
+    """Return what stands between a job and its claim."""
+    row = cursor.execute(sql("place"), (job_id,)).fetchone()
+    if row is None:
+        return None
+    queue, state, hold, *place = row
+    holder = None if hold is None else cursor.execute(sql("holder"), (hold, to_micros(now))).fetchone()
+    ahead = _ahead(cursor, queue, *place) if state == State.PENDING else None
+    return Place(now, ahead, None if holder is None else holder[0])
+
+
+def _ahead(cursor: sqlite3.Cursor, queue: str, priority: int, run_at: int, seq: int) -> int:
+    parameters = {"queue": queue, "priority": priority, "run_at": run_at, "seq": seq, "most": COUNTED_AHEAD}
+    return int(cursor.execute(sql("ahead"), parameters).fetchone()[0])
 
 
 def stats(cursor: sqlite3.Cursor, queue: str | None) -> list[QueueStats]:
@@ -118,6 +144,12 @@ def minutes(cursor: sqlite3.Cursor, since: datetime, until: datetime) -> list[Mi
     """Return the counts of each minute."""
     rows = cursor.execute(sql("minutes"), (to_micros(since), to_micros(until))).fetchall()
     return [MinuteCounts(from_micros(row[0]), row[1], row[2], Totals(*row[3:])) for row in rows]
+
+
+def timings(cursor: sqlite3.Cursor, since: datetime, until: datetime) -> list[TimingCount]:
+    """Return how long attempts took in each minute."""
+    rows = cursor.execute(sql("timings"), (to_micros(since), to_micros(until))).fetchall()
+    return [TimingCount(from_micros(minute), *rest) for minute, *rest in rows]
 
 
 def servers(cursor: sqlite3.Cursor) -> list[ServerRecord]:

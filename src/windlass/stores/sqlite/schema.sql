@@ -126,6 +126,19 @@ CREATE TABLE windlass_meta (
     value integer not null
 ) strict, without rowid;
 
+CREATE TABLE windlass_moved (
+    move        text primary key,
+    destination text not null
+) strict, without rowid;
+
+CREATE TABLE windlass_parcel (
+    move   text not null,
+    queue  text not null,
+    number integer not null,
+    ids    text not null,
+    primary key (move, queue)
+) strict;
+
 CREATE TABLE windlass_receipt (
     request_id text primary key,
     at         integer not null,
@@ -161,4 +174,14 @@ CREATE TABLE windlass_server (
     id      text primary key,
     seen_at integer not null,
     record  text not null
+) strict, without rowid;
+
+CREATE TABLE windlass_timing (
+    minute integer not null,
+    queue  text not null,
+    kind   text not null,
+    what   text not null,
+    range  integer not null,
+    count  integer not null,
+    primary key (minute, queue, kind, what, range)
 ) strict, without rowid;

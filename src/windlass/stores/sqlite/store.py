@@ -14,9 +14,10 @@ from windlass.core.errors import ClientClosed
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats
+from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import (
     SERVED,
     AuditEntry,
@@ -27,8 +28,10 @@ from windlass.core.store import (
     Features,
     Finding,
     Glance,
+    JobPage,
     Joined,
     KvWrite,
+    Place,
     Renewed,
     Rescued,
     RescueRequest,
@@ -37,7 +40,7 @@ from windlass.core.store import (
     SettleResult,
 )
 from windlass.core.topics import Hub, Topic
-from windlass.stores.sqlite import looks, schedule_looks
+from windlass.stores.sqlite import looks, moving_looks, schedule_looks
 from windlass.stores.sqlite.calls import Move
 from windlass.stores.sqlite.check import check
 from windlass.stores.sqlite.database import Options
@@ -48,13 +51,18 @@ from windlass.stores.sqlite.moves import (
     enqueue,
     hold_claims,
     keep,
+    leave_store,
     operate,
     promote,
     prune,
     rescue,
     schedules,
     settle,
+    unpack,
 )
+from windlass.stores.sqlite.moves.gate import gated
+from windlass.stores.sqlite.newest import newest
+from windlass.stores.sqlite.packing import Packer
 from windlass.stores.sqlite.room import Room, open_room
 
 logger = logging.getLogger("windlass.sqlite")
@@ -76,24 +84,29 @@ SETTLE: Final = Move(0, settle.settle)
 ENQUEUE: Final = Move(1, enqueue.enqueue)
 RENEW: Final = Move(2, hold_claims.renew)
 NOTE: Final = Move(3, hold_claims.note)
-CANCEL: Final = Move(4, operate.cancel)
-RETRY: Final = Move(5, operate.retry)
+CANCEL: Final = Move(4, gated(operate.cancel))
+RETRY: Final = Move(5, gated(operate.retry))
 DELETE: Final = Move(6, operate.delete)
-RESCHEDULE: Final = Move(7, operate.reschedule)
-PAUSE: Final = Move(8, operate.set_paused)
+RESCHEDULE: Final = Move(7, gated(operate.reschedule))
+PAUSE: Final = Move(8, gated(operate.set_paused))
 RESCUE: Final = Move(9, rescue.rescue)
 PROMOTE: Final = Move(10, promote.promote)
 PRUNE: Final = Move(11, prune.prune)
-KV: Final = Move(12, keep.kv_write)
+KV: Final = Move(12, gated(keep.kv_write))
 LOCK: Final = Move(13, keep.lock)
 UNLOCK: Final = Move(14, keep.unlock)
 BEAT: Final = Move(15, keep.beat)
 LEAVE: Final = Move(16, keep.leave)
 AUDIT: Final = Move(17, keep.write_audit)
-WRITE_SCHEDULE: Final = Move(18, schedules.write)
-REMOVE_SCHEDULE: Final = Move(19, schedules.remove)
-FIRE: Final = Move(20, schedules.fire)
-CLAIM: Final = Move(21, claim.claim)
+TIMINGS: Final = Move(18, keep.write_timings)
+WRITE_SCHEDULE: Final = Move(19, gated(schedules.write))
+REMOVE_SCHEDULE: Final = Move(20, gated(schedules.remove))
+FIRE: Final = Move(21, gated(schedules.fire))
+SET_MOVED: Final = Move(22, leave_store.set_moved)
+LET_GO: Final = Move(23, leave_store.let_go)
+UNPACK: Final = Move(24, gated(unpack.unpack))
+TAKE_KEYS: Final = Move(25, gated(unpack.take_keys))
+CLAIM: Final = Move(26, claim.claim)
 
 
 class SqliteStore:
@@ -122,6 +135,7 @@ class SqliteStore:
         self._rng = rng
         self._hub = Hub()
         self._room: Room | None = None
+        self._packer = Packer()
         self._closed = False
 
     async def open(self) -> None:
@@ -269,6 +283,49 @@ class SqliteStore:
         """Keep what people did."""
         await self._write(AUDIT, entries)
 
+    async def write_timings(self, timings: Sequence[TimingCount]) -> None:
+        """Add counts to those that are kept."""
+        await self._write(TIMINGS, timings)
+
+    async def moved(self) -> Moved | None:
+        """Return where the jobs go."""
+        return await self._look(moving_looks.moved)
+
+    async def set_moved(self, moved: Moved | None) -> None:
+        """Take nothing new, or take jobs again."""
+        await self._write(SET_MOVED, moved)
+
+    async def pack(self, queue: str, *, limit: int) -> Packed:
+        """Return waiting jobs with all that is theirs."""
+        return await self._look(self._packer.pack, self._clock.now(), queue, limit)
+
+    async def unpack(self, parcel: Parcel) -> bool:
+        """Put the jobs of a parcel in line as they are."""
+        return await self._write(UNPACK, parcel)
+
+    async def unpacked(self, move: str, queue: str) -> Unpacked | None:
+        """Return the last parcel that was unpacked."""
+        return await self._look(moving_looks.unpacked, move, queue)
+
+    async def let_go(
+        self,
+        *,
+        jobs: Sequence[JobId] = (),
+        keys: Sequence[str] = (),
+        kv: Sequence[bytes] = (),
+        schedules: Sequence[str] = (),
+    ) -> None:
+        """Forget what another store has now."""
+        await self._write(LET_GO, leave_store.LetGoCall(jobs, keys, kv, schedules))
+
+    async def timed_keys(self, *, limit: int) -> list[HeldKey]:
+        """Return keys that only time frees."""
+        return await self._look(moving_looks.timed_keys, self._clock.now(), limit)
+
+    async def take_keys(self, keys: Sequence[HeldKey]) -> None:
+        """Let keys be held until their time is over."""
+        await self._write(TAKE_KEYS, keys)
+
     async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
         """Return jobs with history and log."""
         return await self._look(looks.get, ids)
@@ -280,6 +337,14 @@ class SqliteStore:
     async def jobs(self, chosen: JobFilter, *, after: int | None, limit: int) -> list[Job]:
         """Return a page of jobs."""
         return await self._look(looks.jobs, chosen, after, limit)
+
+    async def newest(self, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> JobPage:
+        """Return a page of jobs, the newest first."""
+        return await self._look(newest, chosen, before, limit, most)
+
+    async def place(self, job_id: JobId) -> Place | None:
+        """Return what stands between a job and its claim."""
+        return await self._look(looks.place, self._clock.now(), job_id)
 
     async def stats(self, queue: str | None = None) -> list[QueueStats]:
         """Count by state."""
@@ -300,6 +365,10 @@ class SqliteStore:
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return the counts of each minute."""
         return await self._look(looks.minutes, since, until)
+
+    async def timings(self, *, since: datetime, until: datetime) -> list[TimingCount]:
+        """Return how long attempts took in each minute."""
+        return await self._look(looks.timings, since, until)
 
     async def servers(self) -> list[ServerRecord]:
         """Return every server."""

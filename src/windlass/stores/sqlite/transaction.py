@@ -44,7 +44,7 @@ class Transaction:
     Counts are gathered here and written once, by `flush`, however many jobs moved.
     """
 
-    __slots__ = ("_counts", "_last", "_minutes", "cursor", "execute", "moment", "now", "topics")
+    __slots__ = ("_counts", "_last", "_left", "_minutes", "cursor", "execute", "moment", "now", "topics")
 
     def __init__(self, connection: sqlite3.Connection, moment: datetime) -> None:
         """Write through `connection` at the time `moment`."""
@@ -58,6 +58,7 @@ class Transaction:
         self._counts: dict[str, list[int]] = {}
         self._minutes: dict[tuple[str, str], list[int]] = {}
         self._last: int | None = None
+        self._left = False
 
     def row(self, name: str, parameters: Sequence[object] | Mapping[str, object]) -> Any:  # noqa: ANN401 - a row's types are its statement's
         """Run a statement and return its first row, or None; a RETURNING statement is run to its end."""
@@ -70,11 +71,19 @@ class Transaction:
 
     def reserve(self, count: int) -> int:
         """Return the first of `count` sequence numbers that no other job has."""
-        if self._last is None:
-            self._last = int(self.row("last_seq", ())[0])
         counts = self._counts_of(_WHOLE_STORE)
         counts[_TOTALS_AT + ENQUEUED] += count
-        return self._last + counts[_TOTALS_AT + ENQUEUED] - count + 1
+        return self._last_seq() + counts[_TOTALS_AT + ENQUEUED] - count + 1
+
+    def takes_jobs(self) -> bool:
+        """Whether anything new may begin here: not in a store that is left for another one."""
+        self._last_seq()
+        return not self._left
+
+    def set_taking(self, *, takes: bool) -> None:
+        """Let new things begin here, or no more."""
+        self.run("pause", (_WHOLE_STORE, int(not takes)))
+        self._last = None
 
     def moved(self, queue: str, old: State | None, new: State | None, count: int = 1) -> None:
         """Count `count` jobs of `queue` from `old` (None: they are new) to `new` (None: they are gone)."""
@@ -134,6 +143,14 @@ class Transaction:
     def close(self) -> None:
         """Let go of the connection: an error that somebody keeps must not keep it open."""
         self.cursor.close()
+
+    def _last_seq(self) -> int:
+        """Return the last sequence number before this transaction; looked up once, with whether the store is left."""
+        if self._last is not None:
+            return self._last
+        last, left = self.row("whole_store", ())
+        self._last, self._left = int(last), bool(left)
+        return self._last
 
     def _counts_of(self, queue: str) -> list[int]:
         counts = self._counts.get(queue)

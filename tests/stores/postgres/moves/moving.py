@@ -44,6 +44,10 @@ class Mover:
         """Run a move and return its answer."""
         return await self._runner.run(lambda changes: move(changes, *arguments, **named))
 
+    async def run_once(self, make: Callable[[Changes], Work[T]], again: Callable[[], Work[T]]) -> T:
+        """Run a move of one statement that ends by a receipt; return its answer, or the first one."""
+        return await self._runner.run(make, whole=False, again=again)
+
     async def look(self, look: Callable[P, Work[T]], *arguments: P.args, **named: P.kwargs) -> T:
         """Run a look and return its answer."""
         return await self._runner.look(lambda _: look(*arguments, **named))

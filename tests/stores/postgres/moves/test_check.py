@@ -15,6 +15,7 @@ from tests.stores.postgres.shell import options_of
 from windlass.core.store import Finding
 from windlass.stores.postgres import check as checking
 from windlass.stores.postgres.check import MANY_CHANGES, MANY_DEAD_ROWS, MANY_TRANSACTIONS, MUCH_LOG, Server, check
+from windlass.stores.postgres.migrate import SCHEMA
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.statements import sql
 from windlass.stores.postgres.work import Many, Rows, Statement, Work
@@ -34,7 +35,8 @@ HEALTHY: Final = Server(
 SINCE: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ANSWERS: Final[Mapping[str, Rows]] = {
     "check_server": [HEALTHY],
-    "schema_version": [("schema", "1")],
+    "schema_version": [("schema", str(SCHEMA))],
+    "moved": [],
     "check_snapshots": [],
     "check_prepared": [],
     "check_slots": [("standby", True, 10, 5 * MUCH_LOG)],
@@ -76,7 +78,7 @@ def test_nothing_is_wrong_with_a_healthy_server() -> None:
 
     assert [finding for finding in findings.values() if finding.level != "ok" or finding.advice] == []
     assert findings["server"].message == "Postgres 16.3"
-    assert findings["schema"].message == "version 1 of 1"
+    assert findings["schema"].message == f"version {SCHEMA} of {SCHEMA}"
 
 
 @pytest.mark.parametrize(
@@ -128,6 +130,7 @@ def test_a_server_with_a_bad_setting_is_told_of(name: str, server: Server, said:
         ("slots", "check_slots", [("slow", True, MANY_TRANSACTIONS, 0)], "does not keep up", "catch up"),
         ("vacuum", "check_vacuum", [(10, MANY_DEAD_ROWS, None)], "100,000 rows that are gone", "vacuum windlass_job"),
         ("counts", "check_counts", [(MANY_CHANGES,)], "100,000 changes or more", "start a server"),
+        ("moved", "moved", [('["redis://other","m1"]',)], "its jobs go to redis://other", "connect to redis://other"),
     ],
 )
 def test_what_keeps_rows_or_piles_up_is_told_of(name: str, statement: str, rows: Rows, said: str, advice: str) -> None:

@@ -6,12 +6,15 @@ from typing import Final, NamedTuple
 from windlass.core.duration import later
 from windlass.core.job import Claim
 from windlass.core.store import ClaimRequest
+from windlass.stores.postgres.moves.departure import refuse_if
 from windlass.stores.postgres.moves.receipts import receipt
 from windlass.stores.postgres.rows import PLACE, claim_of
 from windlass.stores.postgres.work import Changes, Row, Rows, Statement, Work
 
-_FLAGS: Final = 3
+_FLAGS: Final = 4
 """How many columns of `claim.sql` stand before those of the job."""
+_LEASE: Final = 3
+"""How many of `claimed_before.sql` do."""
 
 
 class Heads(NamedTuple):
@@ -31,10 +34,12 @@ class Heads(NamedTuple):
 def claim_heads(changes: Changes, request: ClaimRequest, request_id: str, *, promoted: bool) -> Work[Heads]:
     """Claim the first ready jobs, strictly in the order of the queues, by one statement.
 
-    `promoted`: all that has come due and can be promoted was, so that the rest is no reason to wait.
+    `promoted`: all that has come due and can be promoted was, so that the rest is no reason to wait. In a store that
+    was moved `StoreMoved` is raised.
     """
     rows = yield Statement("claim", [*_parameters(changes, request, request_id), promoted])
-    now, due, stranger, seq = rows[0][:4]
+    now, moved, due, stranger, seq = rows[0][:5]
+    refuse_if(moved)
     if seq is None:
         return Heads([], due=due, stranger=stranger)
     return Heads(_in_order(request, [row[_FLAGS:] for row in rows], now))
@@ -43,7 +48,8 @@ def claim_heads(changes: Changes, request: ClaimRequest, request_id: str, *, pro
 def claim_chosen(changes: Changes, request: ClaimRequest, request_id: str, *, promoted: bool) -> Work[Heads]:
     """Claim the most urgent jobs of all queues, or those of some kinds, by one statement; see `claim_heads`."""
     rows = yield Statement("claim_chosen", [*_parameters(changes, request, request_id), request.by_priority, promoted])
-    now, due, chosen, seq = rows[0][:4]
+    now, moved, due, chosen, seq = rows[0][:5]
+    refuse_if(moved)
     if seq is None:
         return Heads([], due=due, overtaken=chosen > 0)
     return Heads(_in_order(request, [row[_FLAGS:] for row in rows], now))
@@ -56,8 +62,8 @@ def claimed_before(request: ClaimRequest, request_id: str) -> Work[Heads]:
         return Heads([], repeated=True)
     names = kept.reply.split(",")
     rows = yield Statement("claimed_before", [[int(name.partition(":")[0]) for name in names], names])
-    ordered = sorted(rows, key=lambda row: _place(request, row[_FLAGS:]))
-    return Heads([claim_of(row[_FLAGS:], row[0], row[1], row[2]) for row in ordered])
+    ordered = sorted(rows, key=lambda row: _place(request, row[_LEASE:]))
+    return Heads([claim_of(row[_LEASE:], row[0], row[1], row[2]) for row in ordered])
 
 
 def _parameters(changes: Changes, request: ClaimRequest, request_id: str) -> list[object]:

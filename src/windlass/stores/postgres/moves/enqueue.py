@@ -13,7 +13,8 @@ from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.unique import Hold
 from windlass.kit.records import STATES, headers_text
 from windlass.stores.postgres.moves import holds
-from windlass.stores.postgres.moves.receipts import receipt, write_receipt
+from windlass.stores.postgres.moves.departure import or_moved, refuse_if
+from windlass.stores.postgres.moves.receipts import receipt, write_receipt_unless_moved
 from windlass.stores.postgres.rows import Standing
 from windlass.stores.postgres.work import Changes, Many, Statement, Work
 
@@ -35,11 +36,18 @@ def fits_one_statement(jobs: Sequence[PreparedJob]) -> bool:
 
 
 def insert_plain(changes: Changes, jobs: Sequence[PreparedJob], request_id: str | None = None) -> Work[list[Enqueued]]:
-    """Insert jobs without keys or kv by one statement; an id that is here already is left as it is."""
-    if request_id is not None and _are_alike(jobs):
-        [(new,)] = yield Statement("enqueue_alike", [changes.now, request_id, *_alike_columns(jobs)])
+    """Insert jobs without keys or kv by one statement; an id that is here already is left as it is.
+
+    A request with a name is a call of its own, and raises `StoreMoved` in a store that was moved.
+    """
+    if request_id is not None and changes.repeated:
+        parameters = [changes.now, request_id, *_columns(jobs), *_HERE_ANYWHERE]
+        [(new, _, moved, _)] = yield Statement("enqueue_here", parameters)
+    elif request_id is not None and _are_alike(jobs):
+        [(new, moved)] = yield Statement("enqueue_alike", [changes.now, request_id, *_alike_columns(jobs)])
     else:
-        [(new, _, _)] = yield Statement("enqueue", [changes.now, request_id, *_columns(jobs), *_HERE_ANYWHERE])
+        [(new, moved)] = yield Statement("enqueue", [changes.now, request_id, *_columns(jobs)])
+    refuse_if(moved)
     _tell(changes, jobs)
     return _answer(jobs, new)
 
@@ -49,12 +57,14 @@ def insert_here(
 ) -> Work[list[Enqueued] | None]:
     """Insert plain jobs in a caller's transaction, by one statement; None when it is open on another store.
 
-    With a channel given, whoever listens to it is told `payload` when the caller commits.
+    With a channel given, whoever listens to it is told `payload` when the caller commits. In a store that was moved
+    `StoreMoved` is raised, and nothing was written.
     """
     parameters = [changes.now, None, *_columns(jobs), store_id, channel, payload]
-    [(new, here, _)] = yield Statement("enqueue", parameters)
+    [(new, here, moved, _)] = yield Statement("enqueue_here", parameters)
     if not here:
         return None
+    refuse_if(moved)
     _tell(changes, jobs)
     return _answer(jobs, new)
 
@@ -72,10 +82,10 @@ def insert_any(changes: Changes, jobs: Sequence[PreparedJob]) -> Work[list[Enque
 
 
 def enqueue_once(changes: Changes, jobs: Sequence[PreparedJob], request_id: str) -> Work[list[Enqueued]]:
-    """Insert any jobs, and keep the answer for a caller who asks again."""
-    done = yield from insert_any(changes, jobs)
+    """Insert any jobs, and keep the answer for a caller who asks again; not in a store that was moved."""
+    done = yield from or_moved(insert_any(changes, jobs))
     yield from changes.flush()
-    yield from write_receipt(changes, request_id, msgspec.json.encode(done).decode())
+    yield from write_receipt_unless_moved(changes, request_id, msgspec.json.encode(done).decode())
     return done
 
 
@@ -230,7 +240,7 @@ def _alike_columns(jobs: Sequence[PreparedJob]) -> list[object]:
 
 
 def _columns(jobs: Sequence[PreparedJob]) -> list[object]:
-    """Return the values of `enqueue.sql`, by column."""
+    """Return the values of `enqueue.sql` and `enqueue_here.sql`, by column."""
     wanted: list[datetime | None] = [job.run_at for job in jobs]
     delays: list[timedelta | None] = [job.delay for job in jobs]
     ids, queues, kinds, payloads, codecs, _, _, priorities, limits, *_ = zip(*jobs, strict=True)

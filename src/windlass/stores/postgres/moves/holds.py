@@ -7,6 +7,7 @@ from typing import NamedTuple
 from windlass.core.errors import UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.job import PreparedJob
+from windlass.core.moving import HeldKey
 from windlass.core.unique import Hold, digest
 from windlass.stores.postgres.rows import Standing
 from windlass.stores.postgres.work import Changes, Statement, Work
@@ -42,8 +43,21 @@ def take(changes: Changes, jobs: Sequence[PreparedJob]) -> Work[dict[str, Holder
     for job in jobs:
         if job.unique is not None:
             wanted.setdefault(job.unique.name, (job, job.unique))
-    wishes = {name: _Wish(job.id, hold.hold_for, hold.digest) for name, (job, hold) in wanted.items()}
+    wishes = {name: _Wish(job.id, hold.hold_for, None, hold.digest) for name, (job, hold) in wanted.items()}
     return (yield from _take_free(changes, wishes))
+
+
+def take_over(changes: Changes, keys: Sequence[HeldKey]) -> Work[dict[str, JobId]]:
+    """Give keys that were held in another store to the same jobs where they are free; return who holds each then."""
+    wishes = {key.name: _Wish(key.job_id, None, key.expires_at, key.digest) for key in keys}
+    held = yield from _take_free(changes, wishes)
+    return {name: holder.job_id for name, holder in held.items()}
+
+
+def timed(changes: Changes, limit: int) -> Work[list[HeldKey]]:
+    """Return keys that only time frees, and that it has not freed yet."""
+    rows = yield Statement("timed_keys", [changes.now, limit])
+    return [HeldKey(name, JobId(job_id), "time", at, bytes(text)) for name, job_id, at, text in rows]
 
 
 class _Wish(NamedTuple):
@@ -51,6 +65,7 @@ class _Wish(NamedTuple):
 
     job_id: JobId
     hold_for: timedelta | None
+    expires_at: datetime | None
     digest: bytes
 
 
@@ -140,6 +155,6 @@ def _take_back(changes: Changes, jobs: Sequence[Standing]) -> Work[dict[str, Job
     first = {job.hold: job for job in reversed(jobs) if job.hold is not None}
     payloads = yield Statement("payloads", [[job.seq for job in first.values()]])
     digests = {row[0]: digest(bytes(row[1])) for row in payloads}
-    wishes = {name: _Wish(job.id, None, digests[job.seq]) for name, job in first.items()}
+    wishes = {name: _Wish(job.id, None, None, digests[job.seq]) for name, job in first.items()}
     held = yield from _take_free(changes, wishes)
     return {name: holder.job_id for name, holder in held.items()}

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
+from windlass.core.stats import TimingCount
 from windlass.core.store import AuditEntry, KvAny, KvWrite, ServerRecord
 from windlass.core.topics import lock_topic
 from windlass.kit.records import in_utf8, server_text
@@ -55,6 +56,12 @@ def beat(changes: Changes, server: ServerRecord) -> Work[None]:
 def leave(_: Changes, server_id: str) -> Work[None]:
     """Take a server out."""
     yield Statement("leave", [server_id])
+
+
+def write_timings(_: Changes, timings: Sequence[TimingCount]) -> Work[None]:
+    """Add counts to those that are kept."""
+    if timings:
+        yield Statement("write_timings", [list(column) for column in zip(*timings, strict=True)])
 
 
 def write_audit(_: Changes, entries: Sequence[AuditEntry]) -> Work[None]:

@@ -16,7 +16,7 @@ BEGINNING: Final = datetime(1, 1, 2, tzinfo=UTC)
 """Before all jobs; not the very first moment, which the driver takes for minus infinity, without a zone."""
 MOST_MARKS: Final = 8
 """How many priorities of a queue have marks: each is one more place where every claim looks."""
-_PREPARED: Final = "-1/"
+PREPARED: Final = "-1/"
 """How the name of a prepared transaction begins once the server was restarted: it has no process."""
 
 
@@ -82,7 +82,7 @@ def ended(writers: frozenset[str]) -> Work[bool]:
         return True
     under_way = {row[0] for row in (yield Statement("writers"))}
     # after a restart a prepared transaction has another name, and may be any of them
-    return writers.isdisjoint(under_way) and not any(name.startswith(_PREPARED) for name in under_way)
+    return writers.isdisjoint(under_way) and not any(name.startswith(PREPARED) for name in under_way)
 
 
 def raise_mark(line: Line, to: datetime) -> Work[bool]:

@@ -11,6 +11,7 @@ from windlass.core.store import CancelOutcome, Changed
 from windlass.core.topics import ENDS, FLAGS, PAUSES
 from windlass.kit.records import STATES
 from windlass.stores.postgres.moves import ends, holds
+from windlass.stores.postgres.moves.departure import refuse_if_moved
 from windlass.stores.postgres.rows import Standing
 from windlass.stores.postgres.work import CANCELLED, Changes, Statement, Work
 
@@ -74,6 +75,7 @@ def reschedule(changes: Changes, ids: Sequence[JobId], run_at: datetime | None) 
 def set_paused(changes: Changes, queue: str, *, paused: bool) -> Work[None]:
     """Stop or start giving claims from a queue; a pause holds once this is committed and `barrier` has passed."""
     yield Statement("pause", [queue, paused])
+    yield from refuse_if_moved()
     if paused:
         changes.topics.add(PAUSES)
     else:

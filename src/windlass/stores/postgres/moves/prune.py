@@ -45,6 +45,7 @@ def sweep(changes: Changes) -> Work[bool]:
         rows = yield Statement(name, [changes.now, age, SWEPT_AT_ONCE])
         gone = max(gone, len(rows))
     yield Statement("sweep_minutes", [changes.now, _MINUTES_KEPT])
+    yield Statement("sweep_timings", [changes.now, _MINUTES_KEPT])
     return gone >= SWEPT_AT_ONCE
 
 

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
+from windlass.stores.postgres.moves.departure import refuse_if
 from windlass.stores.postgres.work import Changes, Statement, Work
 
 
@@ -26,3 +27,9 @@ def write_receipt(changes: Changes, request_id: str | None, reply: str) -> Work[
     """
     if request_id is not None:
         yield Statement("write_receipt", [request_id, changes.now, reply])
+
+
+def write_receipt_unless_moved(changes: Changes, request_id: str, reply: str) -> Work[None]:
+    """Keep the answer as `write_receipt`; in a store that was moved `StoreMoved` is raised, and all must be undone."""
+    [(moved,)] = yield Statement("write_receipt_unless_moved", [request_id, changes.now, reply])
+    refuse_if(moved)

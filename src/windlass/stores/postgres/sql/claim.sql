@@ -1,7 +1,10 @@
 -- The first ready jobs of some queues, strictly in the order of the queues. Nothing is claimed, and the answer says so,
 -- when a job has come due that must be promoted first, or when one of a kind is ahead that the caller does not know.
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select
+        coalesce($1::timestamptz, clock_timestamp()) as now,
+        -- a store that was moved gives nothing, and the answer says so
+        (select value from windlass_meta where name = 'moved' and value <> '') as moved
 ),
 -- never deletes anything: its lock on the table lets a pause wait for the claims that are under way
 gate as (
@@ -14,7 +17,7 @@ line as materialized (
     left join lateral (
         select paused, priorities, marks, due_mark from windlass_queue where windlass_queue.queue = wanted.queue limit 1
     ) as known on true
-    where known.paused is not true
+    where known.paused is not true and (select moved from moment) is null
     order by wanted.place
 ),
 -- with $10 they were looked for just now, and somebody else has them locked: they must not keep the others waiting
@@ -126,8 +129,8 @@ receipt as (
     having count(*) > 0 or $9::boolean
 )
 select
-    moment.now, flag.due, stranger.ahead, claimed.seq, claimed.id::text, claimed.queue, claimed.kind, claimed.payload,
-    claimed.codec, claimed.headers, claimed.tenant, claimed.priority, claimed.attempt, claimed.max_attempts,
+    moment.now, moment.moved, flag.due, stranger.ahead, claimed.seq, claimed.id::text, claimed.queue, claimed.kind,
+    claimed.payload, claimed.codec, claimed.headers, claimed.tenant, claimed.priority, claimed.attempt, claimed.max_attempts,
     claimed.delivery, claimed.created_at, claimed.run_at, claimed.last_error, claimed.cancel_requested,
     claimed.unique_key, claimed.parent_id::text, claimed.schedule_id, claimed.limit_key, claimed.token::text,
     claimed.hold_until, claimed.hold

@@ -2,7 +2,10 @@
 -- those of some kinds only, with strange ones ahead. The head of each kind is looked at by itself, so that jobs of other kinds
 -- cost nothing, however many there are. Others may take what was chosen here before it is locked: `chosen` counts it.
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select
+        coalesce($1::timestamptz, clock_timestamp()) as now,
+        -- a store that was moved gives nothing, and the answer says so
+        (select value from windlass_meta where name = 'moved' and value <> '') as moved
 ),
 -- never deletes anything: its lock on the table lets a pause wait for the claims that are under way
 gate as (
@@ -15,7 +18,7 @@ line as materialized (
     left join lateral (
         select paused, due_mark from windlass_queue where windlass_queue.queue = wanted.queue limit 1
     ) as known on true
-    where known.paused is not true
+    where known.paused is not true and (select moved from moment) is null
     order by wanted.place
 ),
 -- with $11 they were looked for just now, and somebody else has them locked: they must not keep the others waiting
@@ -118,8 +121,8 @@ receipt as (
     having count(*) > 0 or $9::boolean
 )
 select
-    moment.now, flag.due, (select count(*) from chosen), claimed.seq, claimed.id::text, claimed.queue, claimed.kind, claimed.payload,
-    claimed.codec, claimed.headers, claimed.tenant, claimed.priority, claimed.attempt, claimed.max_attempts,
+    moment.now, moment.moved, flag.due, (select count(*) from chosen), claimed.seq, claimed.id::text, claimed.queue,
+    claimed.kind, claimed.payload, claimed.codec, claimed.headers, claimed.tenant, claimed.priority, claimed.attempt, claimed.max_attempts,
     claimed.delivery, claimed.created_at, claimed.run_at, claimed.last_error, claimed.cancel_requested,
     claimed.unique_key, claimed.parent_id::text, claimed.schedule_id, claimed.limit_key, claimed.token::text,
     claimed.hold_until, claimed.hold

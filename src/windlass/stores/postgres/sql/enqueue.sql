@@ -1,9 +1,11 @@
--- as enqueue_alike.sql, with all that a job can have: $20 is the store that the caller means, $21 and $22 a channel and a
--- payload to notify when the transaction is a caller's own
+-- As enqueue_alike.sql, with all that a job can have. Without the name of a request it is a part of a move that looks by
+-- itself whether the store was moved.
 with moment as materialized (
     select
         coalesce($1::timestamptz, clock_timestamp()) as now,
-        $20::text is null or exists (select from windlass_meta where name = 'store' and value = $20::text) as here
+        case when $2::text is not null then (
+            select value from windlass_meta where name = 'moved' and value <> ''
+        ) end as moved
 ),
 given as materialized (
     select
@@ -22,7 +24,7 @@ given as materialized (
         id, queue, kind, payload, codec, priority, max_attempts, wanted_at, delay, headers, tenant, unique_key,
         parent_id, schedule_id, limit_key, hold, hold_until, place
     )
-    where moment.here
+    where moment.moved is null
 ),
 added as (
     insert into windlass_job (
@@ -58,10 +60,6 @@ receipt as (
     insert into windlass_receipt (request_id, at, reply)
     select $2::text, moment.now, array_to_string(new.ids, ',')
     from moment, new
-    where $2::text is not null
+    where $2::text is not null and moment.moved is null
 )
-select
-    new.ids,
-    moment.here,
-    case when moment.here and $21::text is not null then pg_notify($21::text, $22::text) end
-from new, moment
+select new.ids, moment.moved from new, moment

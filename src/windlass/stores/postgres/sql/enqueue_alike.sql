@@ -1,13 +1,17 @@
 -- Jobs that run at once, have none of the rarer things, and differ by id and payload alone, as most batches do: each value
--- that is not sent for every job is a tenth of an enqueue. An id that is here already is left as it is.
+-- that is not sent for every job is a tenth of an enqueue. An id that is here already is left as it is. A store that was
+-- moved takes nothing, and the answer says so.
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select
+        coalesce($1::timestamptz, clock_timestamp()) as now,
+        (select value from windlass_meta where name = 'moved' and value <> '') as moved
 ),
 added as (
     insert into windlass_job (id, queue, kind, payload, codec, priority, state, max_attempts, created_at, run_at)
     select
         job.id, $5::text, $6::text, job.payload, $7::text, $8::integer, 'pending', $9::integer, moment.now, moment.now
     from moment, unnest($3::uuid[], $4::bytea[]) with ordinality as job (id, payload, place)
+    where moment.moved is null
     -- the sequence numbers rise with the order of the batch
     order by job.place
     on conflict (id) do nothing
@@ -31,5 +35,6 @@ receipt as (
     insert into windlass_receipt (request_id, at, reply)
     select $2::text, moment.now, array_to_string(new.ids, ',')
     from moment, new
+    where moment.moved is null
 )
-select new.ids from new
+select new.ids, moment.moved from new, moment

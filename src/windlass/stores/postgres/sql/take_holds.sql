@@ -4,8 +4,11 @@ with moment as materialized (
 )
 insert into windlass_hold (name, job_id, expires_at, digest)
 -- in UTC, where a day has 24 hours
-select wanted.name, wanted.job_id, (moment.now at time zone 'UTC' + wanted.hold_for) at time zone 'UTC', wanted.digest
-from moment, unnest($2::text[], $3::uuid[], $4::interval[], $5::bytea[]) as wanted (name, job_id, hold_for, digest)
+select
+    wanted.name, wanted.job_id,
+    coalesce(wanted.expires_at, (moment.now at time zone 'UTC' + wanted.hold_for) at time zone 'UTC'), wanted.digest
+from moment, unnest($2::text[], $3::uuid[], $4::interval[], $5::timestamptz[], $6::bytea[])
+    as wanted (name, job_id, hold_for, expires_at, digest)
 -- in one order, so that two batches never wait for each other
 order by wanted.name
 -- not "do update", which would lock the row of another's key until this transaction ends

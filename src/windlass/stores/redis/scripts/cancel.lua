@@ -1,5 +1,8 @@
--- once: base lines news places jobs holds ends
+-- once: base lines news places jobs holds ends gate
 -- End waiting jobs, {id} by {id}, and flag running ones; ask.keep tells by queue whether a cancelled job is kept.
+if AWAY then
+    return AWAY, false
+end
 local answers = {}
 for at, id in ipairs(ask.ids) do
     local job = read_job(id)

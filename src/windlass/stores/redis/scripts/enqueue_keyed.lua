@@ -1,5 +1,8 @@
--- once: base lines news places jobs holds kv enqueuing keyed
+-- once: base lines news places jobs holds kv enqueuing keyed gate
 -- Put jobs in line, all or none. The reply is that of enqueue.lua, or for a conflict of keys {false, key, holder, why}.
+if AWAY then
+    return AWAY, false
+end
 if has_keys(ask.jobs) then
     local conflict = conflict_of(ask.jobs, {}, nil, nil)
     if conflict then

@@ -1,6 +1,9 @@
--- once: base lines news places jobs holds kv enqueuing keyed schedules
+-- once: base lines news places jobs holds kv enqueuing keyed schedules gate
 -- Enqueue the jobs of a schedule and move its next run on, both or neither. The reply is {outcome, last job}, or a
 -- conflict of keys: {"conflict", key, holder, why}.
+if AWAY then
+    return AWAY, false
+end
 local schedule = read_schedule(ask.id)
 
 local function may_fire()

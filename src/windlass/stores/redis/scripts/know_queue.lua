@@ -1,5 +1,9 @@
--- parts: base
--- Write down the name of a queue that is kept elsewhere; the reply is its number, which it keeps.
+-- parts: base gate
+-- Write down the name of a queue that is kept elsewhere; the reply is its number, which it keeps. Where nothing new
+-- begins, no queue does either.
+if AWAY and call('SISMEMBER', P .. 'queues', ask.queue) == 0 then
+    return AWAY
+end
 call('SADD', P .. 'queues', ask.queue)
 local number_of = call('HGET', P .. 'queue_numbers', ask.queue)
 if not number_of then

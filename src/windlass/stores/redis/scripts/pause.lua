@@ -1,5 +1,8 @@
--- parts: base lines news
+-- parts: base lines news gate
 -- Stop or start giving claims from a queue.
+if AWAY then
+    return AWAY
+end
 call('SADD', P .. 'queues', ask.queue)
 if ask.paused then
     call('SADD', P .. 'paused', ask.queue)

@@ -39,4 +39,8 @@ for _, id in ipairs(call('ZRANGE', P .. 'servers_seen', '-inf', int(now - ask.se
     call('HDEL', P .. 'servers_started', id)
     call('ZREM', P .. 'servers_seen', id)
 end
+for _, name in ipairs(call('ZRANGE', P .. 'unpacked_at', '-inf', int(now - ask.parcels_kept), 'BYSCORE')) do
+    call('HDEL', P .. 'unpacked', name)
+    call('ZREM', P .. 'unpacked_at', name)
+end
 return cmsgpack.pack(done), done > 0

@@ -1,10 +1,11 @@
--- once: base lines news schedules
+-- once: base lines news schedules gate
 -- Remove a schedule; the reply tells whether it was there.
-if call('DEL', schedule_key(ask.id)) == 0 then
+if AWAY then
+    return AWAY, false
+end
+if not drop_schedule(ask.id) then
     return cmsgpack.pack(false)
 end
-call('SREM', P .. 'schedules', ask.id)
-call('ZREM', P .. 'schedules_due', ask.id)
 tell('schedules')
 finish()
 return cmsgpack.pack(true)

@@ -1,5 +1,8 @@
--- once: base lines news places jobs
+-- once: base lines news places jobs gate
 -- Let waiting jobs run at ask.run_at, or now when there is none or it is past.
+if AWAY then
+    return AWAY, false
+end
 local answers = {}
 for at, id in ipairs(ask.ids) do
     local job = read_job(id)

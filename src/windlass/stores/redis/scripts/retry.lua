@@ -1,5 +1,8 @@
--- once: base lines news places jobs holds
+-- once: base lines news places jobs holds gate
 -- Give dead and cancelled jobs a full new budget, pending now.
+if AWAY then
+    return AWAY, false
+end
 local function takes_key_again(job)
     if not job.hold then
         return true

@@ -1,6 +1,6 @@
 """Claim, and what only the holder of a claim may do: settle, renew and note."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from heapq import merge
 from itertools import islice, takewhile
@@ -11,7 +11,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Claim, Note, Token
 from windlass.core.states import State
 from windlass.core.store import ClaimRequest, Renewed, Settlement, SettleResult
-from windlass.kit.moves import claiming, settling
+from windlass.kit.moves import claiming, moving, settling
 from windlass.kit.moves.record import Record
 from windlass.stores.slatedb import keys
 from windlass.stores.slatedb.moves.enqueue import read_for_enqueue
@@ -49,6 +49,7 @@ async def claim(table: Table, call: ClaimCall) -> list[Claim]:
     if (before := (await receipt(table, call.request_id)).claimed) is not None:
         await table.read(job_id for job_id, _ in before)
         return claiming.still_held(table, before)
+    moving.refuse(table.moved)
     claims = claiming.claim(table, await _ready(table, call.request), call.request, table.rng, table.now)
     if claims:
         write_receipt(table, call.request_id, Receipt(claimed=[(claim.job.id, claim.token) for claim in claims]))
@@ -74,11 +75,18 @@ async def _first(table: Table, queues: Sequence[Queue], request: ClaimRequest, l
     lines: list[list[bytes]] = []
     for queue in queues:
         kinds = list(queue.lines) if request.kinds is None else [kind for kind in request.kinds if kind in queue.lines]
-        for kind in dict.fromkeys(kinds):
-            index = keys.line(queue.name, kind)
-            front = await table.front(index, limit, empty=False)
-            lines.append([place[len(index) :] for place in front.first(limit)])
+        lines += await line_heads(table, queue, dict.fromkeys(kinds), limit)
     return list(islice(merge(*lines), limit))
+
+
+async def line_heads(table: Table, queue: Queue, kinds: Iterable[str | None], limit: int) -> list[list[bytes]]:
+    """Return the first places in each of these lines of a queue, without what the keys of a line begin with."""
+    heads: list[list[bytes]] = []
+    for kind in kinds:
+        index = keys.line(queue.name, kind)
+        front = await table.front(index, limit, empty=False)
+        heads.append([place[len(index) :] for place in front.first(limit)])
+    return heads
 
 
 async def promote_queue(table: Table, queue: Queue, limit: int) -> int:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule
-from windlass.kit.moves import enqueuing
+from windlass.kit.moves import enqueuing, moving
 from windlass.stores.slatedb.moves.receipts import receipt, write_receipt
 from windlass.stores.slatedb.records import Receipt
 from windlass.stores.slatedb.table import Table
@@ -29,6 +29,7 @@ async def enqueue(table: Table, call: EnqueueCall) -> list[Enqueued]:
     """Put jobs in line, all or none; raises `UniqueConflict` before anything is written."""
     if (before := (await receipt(table, call.request_id)).enqueued) is not None:
         return before
+    moving.refuse(table.moved)
     await read_for_enqueue(table, call.jobs)
     done = enqueuing.enqueue(table, call.jobs, table.now)
     write_receipt(table, call.request_id, Receipt(enqueued=done))
@@ -47,11 +48,13 @@ async def read_for_enqueue(table: Table, jobs: Sequence[PreparedJob]) -> None:
 
 async def write_schedule(table: Table, write: ScheduleWrite) -> int | None:
     """Write a schedule if its revision is as expected."""
+    moving.refuse(table.moved)
     return table.schedules.write(write.schedule, write.expected)
 
 
 async def remove_schedule(table: Table, schedule_id: str) -> bool:
     """Remove a schedule."""
+    moving.refuse(table.moved)
     return table.schedules.remove(schedule_id)
 
 
@@ -69,6 +72,7 @@ async def due_schedules(table: Table, call: DueCall) -> DueSchedules:
 
 async def fire(table: Table, firing: Firing) -> Fired:
     """Enqueue the jobs of a schedule and move its next run on."""
+    moving.refuse(table.moved)
     last = [schedule.last_job_id for schedule in table.schedules.chosen([firing.schedule_id])]
     await table.read(job_id for job_id in last if job_id is not None)
     await read_for_enqueue(table, firing.jobs)

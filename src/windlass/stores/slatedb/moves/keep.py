@@ -1,13 +1,16 @@
 """What a store keeps beside jobs: values, locks, servers and what people did."""
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from windlass.core.duration import later
+from windlass.core.stats import TimingCount
 from windlass.core.store import AuditEntry, KvAny, KvWrite, ServerRecord
 from windlass.core.topics import lock_topic
+from windlass.kit.moves import moving
 from windlass.stores.slatedb import keys, records
 from windlass.stores.slatedb.records import LockRecord
 from windlass.stores.slatedb.table import Table
@@ -30,6 +33,7 @@ class UnlockCall(NamedTuple):
 
 async def kv_write(table: Table, write: KvWrite) -> bool:
     """Write one of the caller's own values if its condition holds."""
+    moving.refuse(table.moved)
     if write.expected is not KvAny.ANY and await table.value(keys.value(write.key)) != write.expected:
         return False
     table.put_values({write.key: write.value})
@@ -73,6 +77,18 @@ async def ended_servers(table: Table, _: None) -> list[str]:
 async def leave(table: Table, server_id: str) -> None:
     """Take a server out."""
     table.servers.pop(server_id, None)
+
+
+async def write_timings(table: Table, timings: Sequence[TimingCount]) -> None:
+    """Add counts to those that are kept."""
+    added: defaultdict[bytes, Counter[tuple[Literal["waited", "ran"], int]]] = defaultdict(Counter)
+    for minute, queue, kind, what, within, count in timings:
+        added[keys.minute(minute, queue, kind, family=keys.TIMINGS)][what, within] += count
+    for key, counts in added.items():
+        value = await table.value(key)
+        for what, within, count in () if value is None else records.timings(value):
+            counts[what, within] += count
+        table.put(key, records.encode([(*of, count) for of, count in sorted(counts.items())]))
 
 
 async def write_audit(table: Table, entries: Sequence[AuditEntry]) -> None:

@@ -9,7 +9,7 @@ from windlass.core.retention import Retention
 from windlass.core.states import ENDS, State
 from windlass.core.store import CancelOutcome, Changed, Rescued, RescueRequest
 from windlass.core.topics import PAUSES
-from windlass.kit.moves import steering
+from windlass.kit.moves import moving, steering
 from windlass.stores.slatedb import keys
 from windlass.stores.slatedb.moves.claim import promote_queue
 from windlass.stores.slatedb.moves.sweep import sweep
@@ -56,12 +56,14 @@ class PruneCall(NamedTuple):
 
 async def cancel(table: Table, call: CancelCall) -> list[CancelOutcome]:
     """End waiting jobs, and flag running ones."""
+    moving.refuse(table.moved)
     await table.read(call.ids)
     return [steering.cancel(table, job_id, call.retention, table.now) for job_id in call.ids]
 
 
 async def retry(table: Table, ids: Sequence[JobId]) -> list[Changed]:
     """Give dead and cancelled jobs a full new budget."""
+    moving.refuse(table.moved)
     await table.read(ids)
     return [steering.retry(table, job_id, table.now) for job_id in ids]
 
@@ -74,12 +76,14 @@ async def delete(table: Table, ids: Sequence[JobId]) -> list[Changed]:
 
 async def reschedule(table: Table, call: RescheduleCall) -> list[Changed]:
     """Let waiting jobs run at another time."""
+    moving.refuse(table.moved)
     await table.read(call.ids)
     return [steering.reschedule(table, job_id, call.run_at, table.now) for job_id in call.ids]
 
 
 async def set_paused(table: Table, call: PauseCall) -> None:
     """Stop or start giving claims from a queue."""
+    moving.refuse(table.moved)
     queue = table.queue(call.queue)
     queue.set_paused(paused=call.paused)
     table.news.add(PAUSES if call.paused else queue.topic)

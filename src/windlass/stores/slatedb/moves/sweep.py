@@ -22,8 +22,9 @@ async def sweep(table: Table) -> None:
     await _sweep_times(table, keys.HOLD_TIMES, keys.hold_time(now + timedelta(microseconds=1)), _forget_hold)
     receipts_until = keys.receipt_time(now - RECEIPTS_KEPT + timedelta(microseconds=1))
     await _sweep_times(table, keys.RECEIPT_TIMES, receipts_until, _forget_receipt)
-    minutes_until = keys.minute(_minute(now - MINUTES_KEPT) + timedelta(microseconds=1))
-    await _sweep_times(table, keys.MINUTES, minutes_until, _forget_minute)
+    for family in (keys.MINUTES, keys.TIMINGS):
+        minutes_until = keys.minute(_minute(now - MINUTES_KEPT) + timedelta(microseconds=1), family=family)
+        await _sweep_times(table, family, minutes_until, _forget_minute)
 
 
 async def _sweep_locks(table: Table) -> None:

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from windlass.core.duration import later, to_micros
+from windlass.core.errors import WindlassError
 from windlass.core.job import Claim
 from windlass.core.states import State
 from windlass.core.store import ClaimRequest
+from windlass.stores.sqlite.moves.gate import refusal
 from windlass.stores.sqlite.moves.holds import free_at_claim
 from windlass.stores.sqlite.moves.promote import promote_queue
 from windlass.stores.sqlite.moves.receipts import receipt, write_receipt
@@ -30,14 +32,16 @@ class ClaimCall(NamedTuple):
     request_id: str | None = None
 
 
-def claim(tx: Transaction, calls: list[ClaimCall]) -> list[list[Claim]]:
+def claim(tx: Transaction, calls: list[ClaimCall]) -> list[list[Claim] | WindlassError]:
     """Serve each call in turn."""
     return [_claim(tx, call) for call in calls]
 
 
-def _claim(tx: Transaction, call: ClaimCall) -> list[Claim]:
+def _claim(tx: Transaction, call: ClaimCall) -> list[Claim] | WindlassError:
     if (reply := receipt(tx, call.request_id)) is not None:
         return _same_claims(tx, reply)
+    if not tx.takes_jobs():
+        return refusal(tx)
     claims = _claim_merged(tx, call.request) if call.request.by_priority else _claim_in_order(tx, call.request)
     # an empty one leaves none: it would be a change, wake whoever waits, and let them claim in vain again
     if claims:

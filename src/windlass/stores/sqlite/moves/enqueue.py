@@ -13,6 +13,7 @@ from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.states import State
 from windlass.kit.records import headers_text
 from windlass.stores.sqlite.moves import holds
+from windlass.stores.sqlite.moves.gate import refusal
 from windlass.stores.sqlite.moves.receipts import receipt, write_receipt
 from windlass.stores.sqlite.rows import Standing, json_list
 from windlass.stores.sqlite.statements import sql
@@ -42,6 +43,8 @@ class EnqueueCall(NamedTuple):
 
 def enqueue(tx: Transaction, calls: list[EnqueueCall]) -> list[list[Enqueued] | WindlassError]:
     """Put the jobs of every call in line; a call that is refused is its error, and the others are not touched."""
+    if not tx.takes_jobs():
+        return [_repeated(tx, call) or refusal(tx) for call in calls]
     if len(calls) == 1:
         call = calls[0]
         return [insert_plain(tx, call.jobs) if call.plain else _enqueue_alone(tx, call)]
@@ -76,8 +79,8 @@ def write_kv(tx: Transaction, kv: Mapping[bytes, bytes | None] | None) -> None:
 
 
 def _enqueue_alone(tx: Transaction, call: EnqueueCall) -> list[Enqueued] | WindlassError:
-    if (reply := receipt(tx, call.request_id)) is not None:
-        return [Enqueued(JobId(job_id), created) for job_id, created in msgspec.json.decode(reply)]
+    if (done := _repeated(tx, call)) is not None:
+        return done
     mark = tx.mark()
     try:
         done = insert_any(tx, call.jobs)
@@ -88,6 +91,14 @@ def _enqueue_alone(tx: Transaction, call: EnqueueCall) -> list[Enqueued] | Windl
         tx.accept()
     write_receipt(tx, call.request_id, done)
     return done
+
+
+def _repeated(tx: Transaction, call: EnqueueCall) -> list[Enqueued] | None:
+    """Return the answer to a call that was served before."""
+    reply = receipt(tx, call.request_id)
+    if reply is None:
+        return None
+    return [Enqueued(JobId(job_id), created) for job_id, created in msgspec.json.decode(reply)]
 
 
 def _insert(tx: Transaction, job: PreparedJob) -> Enqueued:

@@ -1,4 +1,4 @@
-"""What is kept beside jobs: the caller's own values, locks, servers, the audit."""
+"""What is kept beside jobs: the caller's own values, locks, servers, timings, the audit."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -7,10 +7,12 @@ from typing import NamedTuple
 import msgspec
 
 from windlass.core.duration import later, to_micros
+from windlass.core.stats import TimingCount
 from windlass.core.store import AuditEntry, KvAny, KvWrite, ServerRecord
 from windlass.core.topics import lock_topic
 from windlass.kit.records import server_text
 from windlass.stores.sqlite.moves.enqueue import write_kv
+from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import Transaction
 
 
@@ -72,6 +74,13 @@ def leave(tx: Transaction, ids: list[str]) -> list[None]:
     for server_id in ids:
         tx.run("leave", (server_id,))
     return [None] * len(ids)
+
+
+def write_timings(tx: Transaction, calls: list[Sequence[TimingCount]]) -> list[None]:
+    """Add counts to those that are kept."""
+    for timings in calls:
+        tx.cursor.executemany(sql("write_timing"), [(to_micros(minute), *rest) for minute, *rest in timings])
+    return [None] * len(calls)
 
 
 def write_audit(tx: Transaction, calls: list[Sequence[AuditEntry]]) -> list[None]:

@@ -17,6 +17,7 @@ _SWEEPS = (
     ("sweep_locks", timedelta(0)),
     ("sweep_servers", timedelta(days=1)),
     ("sweep_minutes", timedelta(days=8)),
+    ("sweep_timings", timedelta(days=8)),
 )
 
 

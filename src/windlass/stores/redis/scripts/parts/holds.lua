@@ -1,6 +1,7 @@
 -- Unique keys. A hold is {name, key, until, hold_for, on_conflict, match_payload, digest}; who holds one is kept as
 -- {job id, digest, when time frees it}.
 local SPARE = 60000
+local SWEPT_AT_ONCE = 10
 
 local function is_over(held)
     return held[3] and held[3] <= now
@@ -16,12 +17,25 @@ local function holder_for(hold, id)
     return {id, hold[7], hold[4] and later(hold[4]) or false}
 end
 
+-- write down that time will free a key, and forget some that it has freed
+local function note_time(name, at, left)
+    local timed = P .. 'timed'
+    for _, over in ipairs(call('ZRANGE', timed, '-inf', int(now), 'BYSCORE', 'LIMIT', 0, SWEPT_AT_ONCE)) do
+        call('ZREM', timed, over)
+    end
+    call('ZADD', timed, int(at), name)
+    -- it goes with the last of them
+    call('EXPIRE', timed, int(left / 1000 + 1), 'NX')
+    call('EXPIRE', timed, int(left / 1000 + 1), 'GT')
+end
+
 local function write_holder(name, held)
     local key = P .. 'hold|' .. name
     if held[3] then
         -- the time in it is what counts: this only sweeps up behind it
         local left = math.min((held[3] - now) / 1000 + SPARE, 2^52)
         call('SET', key, cmsgpack.pack(held), 'PX', int(left))
+        note_time(name, held[3], left)
     else
         call('SET', key, cmsgpack.pack(held))
     end
@@ -34,6 +48,12 @@ end
 local function holds_it(job)
     local found = call('GET', P .. 'hold|' .. job.hold[1])
     return found and cmsgpack.unpack(found)[1] == job.id
+end
+
+-- let nobody hold a key, whatever would have freed it
+local function forget_holder(name)
+    call('DEL', P .. 'hold|' .. name)
+    call('ZREM', P .. 'timed', name)
 end
 
 -- free the key that a job holds, unless time alone frees it

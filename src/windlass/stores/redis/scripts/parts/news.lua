@@ -53,6 +53,10 @@ end
 -- The caller tells its own process, after it has read the reply: so its news never comes before what it is about.
 local function telling(move)
     local reply = move()
+    if type(reply) == 'table' then
+        -- a refusal
+        return reply
+    end
     local text = table.concat(told, ' ')
     return struct.pack('>I4', #text) .. text .. reply
 end

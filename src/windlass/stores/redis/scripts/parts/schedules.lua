@@ -44,6 +44,13 @@ local function change_schedule(id, fields)
     return revision
 end
 
+-- forget a schedule; return whether it was there
+local function drop_schedule(id)
+    call('SREM', P .. 'schedules', id)
+    call('ZREM', P .. 'schedules_due', id)
+    return call('DEL', schedule_key(id)) == 1
+end
+
 local function whole_schedule(id)
     local found = call(
         'HMGET', schedule_key(id), 'record', 'revision', 'overlap', 'declared', 'paused', 'next_run_at', 'last_run_at',

@@ -23,3 +23,14 @@ local function whole_job(id, found)
         .. OF_SIX .. found.head .. found.body .. lease_of(id, found) .. (found.result and bytes(found.result) or NIL)
         .. (found.progress or NIL) .. (found.more or NIL)
 end
+
+local function whole_list(key, is_there)
+    local members = is_there and call('LRANGE', key, 0, -1) or {}
+    return array(#members) .. table.concat(members)
+end
+
+-- a job, its history and its log, for an array that they are the first of
+local function whole_records(id, found)
+    return whole_job(id, found)
+        .. whole_list(P .. 'history|' .. id, found.claim) .. whole_list(P .. 'log|' .. id, found.logged)
+end

@@ -1,1 +1,0 @@
-"""`make demo`: a small shop's background jobs under `windlass worker`, while its processes are killed and paused."""

@@ -1,0 +1,115 @@
+"""One job, watched until its end."""
+
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from windlass.cli.escaped import escaped
+from windlass.cli.job_shown import log_text, progress_bar, progress_text
+from windlass.cli.output import note, on_terminal, print_text, room
+from windlass.client.bell import Bell
+from windlass.client.client import Client
+from windlass.core.errors import StoreUnavailable
+from windlass.core.job import Job, LogLine, Progress
+from windlass.core.topics import ENDS, queue_topic
+
+EVERY: Final = 0.5
+"""Seconds between two looks: stores tell of ends, and of no line or step in between."""
+
+
+async def follow(client: Client, job: Job, *, quiet: bool) -> Job | None:
+    """Show the new lines and the progress of a job until its end; return it as it was then, None when it is gone."""
+    teller = _Silent() if quiet else _Teller(job)
+    bell = Bell(client.clock)
+    stop = client.store.listen((ENDS, queue_topic(job.queue)), bell.ring)
+    # what happened before anybody listened is seen by a first look
+    bell.ring()
+    found: Job | None = job
+    away = False
+    try:
+        while found is not None and not found.state.finished:
+            await bell.wait(EVERY)
+            bell.clear()
+            try:
+                [found] = await client.store.get((job.id,))
+            except StoreUnavailable as error:
+                if not error.retryable:
+                    raise
+                # it may come back, and is told of once
+                if not away:
+                    note(f"warning: {error}")
+                away = True
+                continue
+            away = False
+            if found is not None:
+                teller.tell(found)
+    finally:
+        stop()
+        teller.close()
+    return found
+
+
+class _Silent:
+    def tell(self, job: Job) -> None:
+        """Say nothing."""
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+
+
+class _Teller(_Silent):
+    """Prints what is new; on a terminal the progress stays on the last line, and is drawn over."""
+
+    def __init__(self, job: Job) -> None:
+        self._lines: Sequence[LogLine] = job.log
+        self._standing = (job.state, job.delivery)
+        self._progress: Progress | None = None
+        self._drawn = False
+
+    def tell(self, job: Job) -> None:
+        standing = (job.state, job.delivery)
+        if standing != self._standing and not job.state.finished:
+            self._print(f"{job.state}, attempt {job.attempt} of {job.max_attempts}")
+        for line in new_lines(self._lines, job.log):
+            self._print(log_text(line))
+        if job.progress is not None and job.progress != self._progress:
+            self._show(job.progress)
+        self._standing, self._lines, self._progress = standing, job.log, job.progress
+        sys.stdout.flush()
+
+    def close(self) -> None:
+        self._wipe()
+
+    def _print(self, text: str) -> None:
+        self._wipe()
+        print_text(text)
+
+    def _show(self, progress: Progress) -> None:
+        if not on_terminal():
+            print_text(f"progress: {progress_text(progress)}")
+            return
+        from rich.cells import set_cell_size  # noqa: PLC0415 - rich is for terminals
+
+        self._wipe()
+        line = f"{progress_bar(progress)}{escaped(progress_text(progress))}"
+        # a line that is too long would be broken by the terminal, and could not be drawn over
+        click.echo(set_cell_size(line, room() - 1).rstrip(), nl=False)
+        self._drawn = True
+
+    def _wipe(self) -> None:
+        if self._drawn:
+            click.echo("\r\x1b[K", nl=False, color=True)
+        self._drawn = False
+
+
+def new_lines(before: Sequence[LogLine], after: Sequence[LogLine]) -> Sequence[LogLine]:
+    """Return the lines of `after` that are not in `before`; the oldest may have been dropped meanwhile."""
+    if not before:
+        return after
+    # the last line that is known may stand there several times: the match that leaves the least as new is meant
+    for known in range(min(len(before), len(after)), 0, -1):
+        if tuple(after[:known]) == tuple(before[-known:]):
+            return after[known:]
+    return after

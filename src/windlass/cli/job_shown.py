@@ -1,0 +1,256 @@
+"""A job as people and programs see it."""
+
+import base64
+import json
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, cast
+
+from windlass.cli.output import BAD, FAINT, GOOD, POOR, STRONG, Cell
+from windlass.cli.times import distance, length, shown_at
+from windlass.codec import JSON
+from windlass.config.hidden import hidden
+from windlass.config.masked import HIDDEN
+from windlass.core.errors import DecodeError
+from windlass.core.job import Delivery, Job, LogLine, Progress
+from windlass.core.names import shortened
+from windlass.core.states import State
+
+HEADS: Final = ("ID", "QUEUE", "KIND", "STATE", "ATTEMPT", "WHEN", "CREATED", "NOTE")
+NARROW_HEADS: Final = ("ID", "STATE", "WHEN", "NOTE")
+WIDE: Final = 140
+"""How many columns a line with all heads needs, more or less."""
+HISTORY_HEADS: Final = ("#", "ATTEMPT", "STARTED", "TOOK", "OUTCOME", "WORKER", "ERROR")
+NARROW_HISTORY_HEADS: Final = ("#", "STARTED", "TOOK", "OUTCOME", "ERROR")
+STYLES: Final = {
+    State.SCHEDULED: FAINT,
+    State.PENDING: "",
+    State.RUNNING: "cyan",
+    State.SUCCEEDED: GOOD,
+    State.DEAD: BAD,
+    State.CANCELLED: POOR,
+}
+_ID: Final = 36
+_NOTE: Final = 72
+_PAYLOAD: Final = 2_000
+
+
+def row(job: Job, now: datetime) -> list[Cell]:
+    """Return a job as a line of the list."""
+    return [
+        Cell(job.id, STRONG),
+        Cell(job.queue),
+        Cell(job.kind or ""),
+        Cell(job.state, STYLES[job.state]),
+        Cell(f"{job.attempt}/{job.max_attempts}"),
+        Cell(_when(job, now)),
+        Cell(distance(job.created_at, now), FAINT),
+        Cell(_note(job)),
+    ]
+
+
+def narrow_row(job: Job, now: datetime) -> list[Cell]:
+    """Return a job as two lines, where one has no room for all of it."""
+    return [
+        Cell(job.id, STRONG, below=shortened(f"{job.kind or '(raw)'} in {job.queue}", _ID)),
+        Cell(job.state, STYLES[job.state], below=f"{job.attempt}/{job.max_attempts}"),
+        Cell(_when(job, now)),
+        Cell(shortened(_note(job), _NOTE)),
+    ]
+
+
+def _when(job: Job, now: datetime) -> str:
+    match job.state:
+        case State.SCHEDULED:
+            return distance(job.run_at, now)
+        case State.PENDING:
+            return f"waits {length(now - job.run_at)}" if now > job.run_at else "now"
+        case State.RUNNING:
+            return f"for {length(now - (job.claimed_at or now))}"
+        case _:
+            return distance(job.finished_at or job.created_at, now)
+
+
+def _note(job: Job) -> str:
+    if job.state is State.RUNNING:
+        asked = "asked to stop; " * job.cancel_requested
+        return asked + (f"by {job.worker}" if job.progress is None else progress_text(job.progress))
+    return " ".join((job.last_error or "").split())
+
+
+def fields(job: Job, now: datetime, secrets: Collection[str] = ()) -> list[tuple[str, Cell | str]]:
+    """Return all of a job but its history and log, line by line; what it has not is left out."""
+    known: list[tuple[str, Cell | str | None]] = [
+        ("id", Cell(job.id, STRONG)),
+        ("state", Cell(_state(job), STYLES[job.state])),
+        ("queue", job.queue),
+        ("kind", job.kind),
+        ("attempt", f"{job.attempt} of {job.max_attempts}, claimed {_times(job.delivery)}"),
+        ("priority", str(job.priority)),
+        ("tenant", job.tenant),
+        ("created", _at(job.created_at, now)),
+        ("run at", _at(job.run_at, now)),
+        ("claimed", _at(job.claimed_at, now)),
+        ("lease until", _at(job.lease_expires_at, now)),
+        ("finished", _at(job.finished_at, now)),
+        ("worker", job.worker),
+        ("unique key", job.unique_key),
+        ("parent", job.parent_id),
+        ("schedule", job.schedule_id),
+        ("limit key", job.limit_key),
+        ("progress", None if job.progress is None else progress_bar(job.progress) + progress_text(job.progress)),
+        ("headers", " ".join(f"{name}={value}" for name, value in _headers(job).items()) or None),
+        ("payload", shortened(_text(*_carried(job.payload, job.codec, secrets)), _PAYLOAD) or "(empty)"),
+        ("result", None if job.result is None else shortened(_text(*_result(job)), _PAYLOAD)),
+        ("last error", None if job.last_error is None else Cell(job.last_error, BAD)),
+    ]
+    return [(name, value) for name, value in known if value is not None]
+
+
+def history_row(ended: Delivery, now: datetime) -> list[Cell]:
+    """Return one claim in a job's life as a line."""
+    failure = ended.failure
+    return [
+        Cell(str(ended.delivery)),
+        Cell(str(ended.attempt)),
+        Cell(shown_at(ended.started_at, UTC)),
+        Cell(took(ended.started_at, ended.ended_at or now)),
+        Cell(ended.outcome or "running"),
+        Cell(ended.worker or "", FAINT),
+        Cell("" if failure is None else " ".join(failure.summary.split()), BAD),
+    ]
+
+
+def narrow_history_row(ended: Delivery, now: datetime) -> list[Cell]:
+    """Return one claim in a job's life as two lines."""
+    number, attempt, _, lasted, outcome, worker, error = history_row(ended, now)
+    return [
+        number,
+        Cell(f"{ended.started_at:%Y-%m-%d %H:%M:%S}", below=f"attempt {attempt.text}"),
+        lasted,
+        Cell(outcome.text, below=worker.text),
+        error,
+    ]
+
+
+def took(began: datetime, ended: datetime) -> str:
+    """Return how long something took; of short times more than the seconds."""
+    seconds = max(0.0, (ended - began).total_seconds())
+    if seconds < 1:
+        return f"{seconds * 1_000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 60 else length(ended - began)  # noqa: PLR2004 - a minute
+
+
+def log_text(line: LogLine) -> str:
+    """Return a line that a job wrote, with its time in UTC."""
+    return f"{line.at:%Y-%m-%d %H:%M:%S} {line.level:<7} {line.text}"
+
+
+def progress_text(progress: Progress) -> str:
+    """Return how far a job says it is: `30/100 (30 %) rows`."""
+    if not progress.total:
+        return f"{progress.done:g} {progress.note or ''}".rstrip()
+    share = max(0.0, min(1.0, progress.done / progress.total))
+    return f"{progress.done:g}/{progress.total:g} ({share:.0%}) {progress.note or ''}".rstrip()
+
+
+def progress_bar(progress: Progress, width: int = 24) -> str:
+    """Return how far a job says it is, drawn; nothing where there is no total."""
+    if not progress.total:
+        return ""
+    full = round(width * max(0.0, min(1.0, progress.done / progress.total)))
+    return f"[{'#' * full}{'.' * (width - full)}] "
+
+
+def document(job: Job, secrets: Collection[str] = (), *, whole: bool = False) -> dict[str, Any]:
+    """Return a job for programs, by the names of the HTTP API; with history and log when it is `whole`."""
+    payload, payload_bytes = _carried(job.payload, job.codec, secrets)
+    result, result_bytes = _result(job)
+    told = job._asdict() | {
+        "payload": payload,
+        "payload_base64": _base64(payload_bytes),
+        "result": result,
+        "result_base64": _base64(result_bytes),
+        "headers": _headers(job),
+        "progress": None if job.progress is None else job.progress._asdict(),
+        "history": [_delivery(each) for each in job.history],
+        "log": [line._asdict() for line in job.log],
+    }
+    if not whole:
+        del told["history"], told["log"]
+    return told
+
+
+def _delivery(ended: Delivery) -> dict[str, Any]:
+    return ended._asdict() | {"failure": None if ended.failure is None else ended.failure._asdict()}
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def _base64(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode("ascii")
+
+
+def _state(job: Job) -> str:
+    return f"{job.state}, asked to stop" if job.cancel_requested and not job.state.finished else job.state
+
+
+def _at(at: datetime | None, now: datetime) -> str | None:
+    return None if at is None else f"{shown_at(at, UTC)} ({distance(at, now)})"
+
+
+def _headers(job: Job) -> dict[str, str]:
+    shown: dict[str, str] = hidden(dict(job.headers))
+    return shown
+
+
+def _result(job: Job) -> tuple[object, bytes | None]:
+    return (None, None) if job.result is None else _carried(job.result, job.result_codec, ())
+
+
+def _carried(data: bytes, codec: str | None, secrets: Collection[str]) -> tuple[object, bytes | None]:
+    """Return a payload or a result as a value without its secrets, or as bytes where it is none.
+
+    Bytes that a caller wrote as JSON are read too: a password in them is none the less one.
+    """
+    try:
+        shown: object = hidden(JSON.decode(data))
+    except DecodeError:
+        return _plain(data)
+    if isinstance(shown, dict):
+        named = cast("dict[str, object]", shown)
+        return named | {name: HIDDEN for name in secrets if name in named}, None
+    # a text, a number or null that no codec wrote is taken as it stands
+    return (shown, None) if codec == JSON.name or data.lstrip().startswith(b"[") else _plain(data)
+
+
+def _plain(data: bytes) -> tuple[object, bytes | None]:
+    try:
+        return data.decode(), None
+    except UnicodeDecodeError:
+        return None, data
+
+
+def _text(value: object, data: bytes | None) -> str:
+    if data is not None:
+        return f"{len(data):,} bytes: {data.hex(' ')}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def error_type(job: Job) -> str:
+    """Return what kind of error ended a job: the type where it has one, else the text without its numbers."""
+    text = " ".join((job.last_error or "").split()) or "(no error was stored)"
+    name, mark, _ = text.partition(":")
+    if mark and name.replace(".", "").replace("_", "").isalnum():
+        return name
+    return shortened("".join("#" if each.isdigit() else each for each in text), _NOTE)
+
+
+def grouped(jobs: Sequence[Job]) -> list[tuple[str, list[Job]]]:
+    """Return jobs by what ended them, the most common first."""
+    groups: dict[str, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(error_type(job), []).append(job)
+    return sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))

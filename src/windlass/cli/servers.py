@@ -1,0 +1,117 @@
+"""`windlass servers`: who works on the store."""
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import click
+
+from windlass.cli.options import output_options, store_options
+from windlass.cli.output import FAINT, GOOD, POOR, STRONG, Cell, note, print_json, print_table, room
+from windlass.cli.reach import Choice, outside, reached
+from windlass.cli.times import distance, length
+from windlass.core.duration import later
+from windlass.core.store import SERVES, ServerRecord
+
+HEADS: Final = ("NAME", "HOST", "PID", "STATE", "RUNNING", "QUEUES", "KINDS", "UP", "SEEN", "VERSION")
+NARROW_HEADS: Final = ("NAME", "STATE", "RUNNING", "QUEUES", "UP", "VERSION")
+WIDE: Final = 140
+
+
+class Seen(NamedTuple):
+    """The servers, and after which silence one counts as gone."""
+
+    now: datetime
+    servers: list[ServerRecord]
+    dead_after: timedelta
+
+    def live(self, server: ServerRecord) -> bool:
+        """Whether a server was heard of lately."""
+        return later(server.seen_at, self.dead_after) > self.now
+
+
+@click.command()
+@store_options
+@output_options
+def servers(*, app: str | None, url: str | None, as_json: bool) -> None:
+    """List the processes that work on the store.
+
+    `live` was heard of within dead-after (10 s by default); `silent` was not, and has not said that it stops.
+    """
+    seen = asyncio.run(_look(Choice(app, url)))
+    if as_json:
+        print_json({"servers": [_document(seen, each) for each in seen.servers]})
+    elif not seen.servers:
+        note("no server is known here: `windlass worker` starts one")
+    elif room() < WIDE:
+        rows = [_narrow_row(seen, each) for each in seen.servers]
+        print_table(NARROW_HEADS, rows, folds=["NAME", "QUEUES"], numbers=["RUNNING"])
+    else:
+        rows = [_row(seen, each) for each in seen.servers]
+        print_table(HEADS, rows, folds=["NAME", "QUEUES", "KINDS"], numbers=["RUNNING", "PID"])
+
+
+async def _look(choice: Choice) -> Seen:
+    async with reached(choice) as found:
+        settings = outside(choice) if found.app is None else found.app.config
+        dead_after = settings.value("dead_after")
+        assert isinstance(dead_after, timedelta)  # noqa: S101 - the form of the setting says so
+        # the time of the store, which stamps when a server was seen
+        now, _ = await found.client.store.schedules(())
+        servers = await found.client.store.servers()
+        return Seen(now, sorted(servers, key=lambda each: (each.name, each.started_at)), dead_after)
+
+
+def _row(seen: Seen, server: ServerRecord) -> list[Cell]:
+    return [
+        Cell(server.name, STRONG),
+        Cell(server.host),
+        Cell(str(server.pid)),
+        _state(seen, server),
+        Cell(f"{server.running:,}"),
+        Cell(_queues(server)),
+        Cell(", ".join(server.kinds)),
+        Cell(length(max(seen.now - server.started_at, timedelta()))),
+        Cell(distance(server.seen_at, seen.now), FAINT),
+        Cell(server.version),
+    ]
+
+
+def _narrow_row(seen: Seen, server: ServerRecord) -> list[Cell]:
+    state = _state(seen, server)
+    return [
+        Cell(server.name, STRONG, below=f"{server.host}:{server.pid}"),
+        Cell(state.text, state.style, below="" if seen.live(server) else distance(server.seen_at, seen.now)),
+        Cell(f"{server.running:,}"),
+        Cell(_queues(server), below=f"{len(server.kinds)} kind{'s' * (len(server.kinds) != 1)}"),
+        Cell(length(max(seen.now - server.started_at, timedelta()))),
+        Cell(server.version),
+    ]
+
+
+def _state(seen: Seen, server: ServerRecord) -> Cell:
+    return Cell("live", GOOD) if seen.live(server) else Cell("silent", POOR)
+
+
+def _queues(server: ServerRecord) -> str:
+    if SERVES in server.details:
+        return f"(serves {server.details[SERVES]})"
+    return ", ".join(server.queues)
+
+
+def _document(seen: Seen, server: ServerRecord) -> dict[str, Any]:
+    return {
+        "id": server.id,
+        "name": server.name,
+        "host": server.host,
+        "pid": server.pid,
+        "version": server.version,
+        "state": "live" if seen.live(server) else "silent",
+        "started_at": server.started_at,
+        "seen_at": server.seen_at,
+        "queues": list(server.queues),
+        "kinds": list(server.kinds),
+        "schedules": list(server.schedules),
+        "running": server.running,
+        "details": dict(server.details),
+    }

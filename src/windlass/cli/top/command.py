@@ -1,0 +1,100 @@
+"""`windlass top`: a live view of queues, jobs, servers and what died."""
+
+import asyncio
+import os
+import re
+import sys
+from datetime import timedelta
+from typing import Final
+
+import click
+
+from windlass.cli.audited import as_option
+from windlass.cli.options import output_options, read_duration, store_options
+from windlass.cli.output import print_json
+from windlass.cli.reach import Choice, Reached, outside, reached
+from windlass.cli.top.frame import Looker
+from windlass.cli.top.plain import document, print_frame
+from windlass.cli.top.wanted import read_wanted
+from windlass.config import Resolved
+from windlass.config.masked import masked
+from windlass.core.errors import MissingExtra
+
+SHORTEST: Final = timedelta(seconds=0.1)
+_LOOKING: Final = re.compile(r"[?&](create=no|look=yes)\b")
+
+
+@click.command()
+@click.option(
+    "--interval", callback=read_duration, default="1s", show_default=True, metavar="TIME", help="How often to look."
+)
+@click.option("--filter", "wanted", default="", metavar="TEXT", help="Which jobs: queue:email state:dead words.")
+@click.option("--once", is_flag=True, help="Print one frame as text, and leave.")
+@as_option
+@store_options
+@output_options
+def top(
+    *, interval: timedelta, wanted: str, once: bool, actor: str, app: str | None, url: str | None, as_json: bool
+) -> None:
+    """Watch queues, jobs and servers live, and steer them.
+
+    The keys are shown by `?`. Where the output is no terminal, and with --once or --json, one frame is printed.
+    """
+    if interval < SHORTEST:
+        raise click.BadParameter(f"it is {SHORTEST.total_seconds()} s at least", param_hint="--interval")
+    read_wanted(wanted)
+    live = not (once or as_json) and _on_terminal()
+    if live:
+        asyncio.run(_watch(Choice(app, url), interval, wanted, actor))
+    else:
+        asyncio.run(_print(Choice(app, url), wanted, as_json=as_json))
+
+
+def _on_terminal() -> bool:
+    # keys come from the first, and the screen is drawn by the last
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    return all(stream.isatty() for stream in streams) and os.environ.get("TERM") != "dumb"
+
+
+async def _print(choice: Choice, wanted: str, *, as_json: bool) -> None:
+    async with reached(choice) as found:
+        looker = Looker(found.client)
+        frame = await looker.look(read_wanted(wanted))
+        dead_after = _dead_after(_settings(choice, found))
+        rates = looker.rates(frame)
+    if as_json:
+        print_json(document(frame, rates, dead_after=dead_after))
+    else:
+        print_frame(frame, rates, dead_after=dead_after, wanted=wanted)
+
+
+async def _watch(choice: Choice, interval: timedelta, wanted: str, actor: str) -> None:
+    try:
+        # a third of a second to load, and an extra: only for who looks live
+        from windlass.cli.top.screen import Terms, Top  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingExtra("windlass top", "top") from error
+    async with reached(choice) as found:
+        settings = _settings(choice, found)
+        terms = Terms(
+            where=_LOOKING.sub("", masked(str(settings.value("url")))),
+            actor=actor,
+            interval=interval.total_seconds(),
+            dead_after=_dead_after(settings),
+            changes=not found.client.store.features.one_owner,
+            wanted=wanted,
+        )
+        view = Top(found.client, terms)
+        await view.run_async()
+        if view.error is not None:
+            raise view.error
+
+
+def _settings(choice: Choice, found: Reached) -> Resolved:
+    return outside(choice) if found.app is None else found.app.config
+
+
+def _dead_after(settings: Resolved) -> timedelta:
+    dead_after = settings.value("dead_after")
+    assert isinstance(dead_after, timedelta)  # noqa: S101 - the form of the setting says so
+    return dead_after

@@ -1,0 +1,45 @@
+"""What a server tells of itself beside its record: the names of its details, and how they are read."""
+
+from typing import Final
+
+from windlass.core.job import Job
+from windlass.core.store import ServerRecord
+
+SLOTS: Final = "slots"
+"""How many jobs it runs at once."""
+CONSUMES: Final = "consumes"
+"""The queues whose raw jobs it takes, parted by spaces."""
+STUCK: Final = "stuck"
+"""The jobs that did not end at their timeout, parted by commas."""
+MEMORY: Final = "memory"
+"""How many bytes of memory its process has."""
+_LONGEST: Final = 15
+"""Digits: whoever writes more means nothing by it."""
+
+
+def takes(server: ServerRecord, job: Job) -> bool:
+    """Whether a server that works the queue of a job would claim it."""
+    if job.kind is not None:
+        return job.kind in server.kinds
+    # one that knows no kinds at all works its queues for nothing else
+    return not server.kinds or job.queue in server.details.get(CONSUMES, "").split()
+
+
+def slots_of(server: ServerRecord) -> int | None:
+    """Return how many jobs a server runs at once, if it tells."""
+    return _number(server, SLOTS)
+
+
+def memory_of(server: ServerRecord) -> int | None:
+    """Return how many bytes of memory a server has, if it tells."""
+    return _number(server, MEMORY)
+
+
+def stuck_in(server: ServerRecord) -> list[str]:
+    """Return the ids of the jobs that did not end at their timeout."""
+    return [job_id for job_id in server.details.get(STUCK, "").split(", ") if job_id]
+
+
+def _number(server: ServerRecord, name: str) -> int | None:
+    told = server.details.get(name, "")
+    return int(told) if told.isascii() and told.isdigit() and len(told) <= _LONGEST else None

@@ -1,0 +1,149 @@
+"""Looks at running jobs again and again, for whoever reads their log while it is written."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from windlass.api.calls import Followed
+from windlass.api.jobs import log_told, progress_told
+from windlass.core.clock import Clock, Running, Spawn
+from windlass.core.errors import StoreUnavailable
+from windlass.core.ids import JobId
+from windlass.core.job import Job, LogLine
+from windlass.core.store import Store
+from windlass.http.events import event
+
+logger = logging.getLogger("windlass.http")
+
+LOOK_EVERY: Final = 0.5
+"""Seconds between two looks at a job: a line is shown within about a second of its being written, on every store."""
+TOGETHER: Final = 10
+"""Jobs in one look: each may have megabytes of payload and log."""
+
+
+class Reader:
+    """One who reads the log of a job: gets what is new since the last event, however slowly it reads."""
+
+    def __init__(self, job: Job, clock: Clock, *, reaches: Callable[[Job], bool]) -> None:
+        """Begin with all that `job` has; one that `reaches` denies later is gone for this reader."""
+        self.job_id: Final = job.id
+        self._clock = clock
+        self._reaches = reaches
+        self._job: Job | None = job
+        self._told: Job | None = None
+        self._woken = asyncio.Event()
+        self._woken.set()
+        self._ended = False
+
+    def see(self, job: Job | None) -> None:
+        """Take what a look has shown."""
+        self._job = job if job is not None and self._reaches(job) else None
+        if self._job is None or self._told is None or _shown(self._job) != _shown(self._told):
+            self._woken.set()
+
+    def end(self) -> None:
+        """Let the reader end, as it is."""
+        self._ended = True
+        self._woken.set()
+
+    async def wait(self, silence: float) -> bytes | None:
+        """Return an event of what is new: none after `silence` seconds, and None when the job has ended."""
+        timer = self._clock.call_later(silence, self._woken.set)
+        try:
+            await self._woken.wait()
+        finally:
+            timer.cancel()
+        self._woken.clear()
+        return None if self._ended else self._event()
+
+    def _event(self) -> bytes:
+        job, told = self._job, self._told
+        if job is None:
+            self.end()
+            return event(Followed(state=None, ended=True))
+        if told is not None and _shown(job) == _shown(told):
+            return b""
+        self._told = job
+        if job.state.finished:
+            self.end()
+        return event(
+            Followed(
+                state=job.state,
+                delivery=job.delivery,
+                progress=progress_told(job.progress),
+                lines=log_told(new_lines(() if told is None else told.log, job.log)),
+                ended=job.state.finished,
+            )
+        )
+
+
+class Following:
+    """The readers of one process, and one look at a time for all of them: each job is asked for once, whoever reads."""
+
+    def __init__(self, store: Store, *, clock: Clock, spawn: Spawn) -> None:
+        """Begin with nobody."""
+        self._store = store
+        self._clock = clock
+        self._spawn = spawn
+        self._readers: dict[JobId, set[Reader]] = {}
+        self._task: Running | None = None
+        self._away = False
+
+    def add(self, reader: Reader) -> None:
+        """Let somebody read; pair it with `discard`."""
+        self._readers.setdefault(reader.job_id, set()).add(reader)
+        if self._task is None:
+            self._task = self._spawn(self._run(), name="windlass following")
+
+    def discard(self, reader: Reader) -> None:
+        """Read no longer."""
+        readers = self._readers.get(reader.job_id, set())
+        readers.discard(reader)
+        if not readers:
+            self._readers.pop(reader.job_id, None)
+
+    async def _run(self) -> None:
+        try:
+            while self._readers:
+                await self._clock.sleep(LOOK_EVERY)
+                await self._look_if_there()
+        finally:
+            self._task = None
+            # of a job that nobody looks at any more there is nothing to be told
+            for readers in self._readers.values():
+                for reader in readers:
+                    reader.end()
+
+    async def _look_if_there(self) -> None:
+        try:
+            await self._look()
+        except StoreUnavailable as error:
+            if not error.retryable:
+                raise
+            if not self._away:
+                logger.warning("cannot look at the jobs whose log is read, and go on trying: %s", error)
+            self._away = True
+        else:
+            self._away = False
+
+    async def _look(self) -> None:
+        ids = list(self._readers)
+        for begin in range(0, len(ids), TOGETHER):
+            some = ids[begin : begin + TOGETHER]
+            for job_id, job in zip(some, await self._store.get(some), strict=True):
+                for reader in self._readers.get(job_id, ()):
+                    reader.see(job)
+
+
+def new_lines(told: Sequence[LogLine], now: Sequence[LogLine]) -> Sequence[LogLine]:
+    """Return the lines of a log that come after those which were told; the oldest of these may be gone from it."""
+    for gone in range(len(told)):
+        kept = len(told) - gone
+        if now[:kept] == told[gone:]:
+            return now[kept:]
+    return now
+
+
+def _shown(job: Job) -> tuple[object, ...]:
+    return job.state, job.delivery, job.progress, job.log

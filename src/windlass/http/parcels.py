@@ -1,0 +1,148 @@
+"""Parcels as callers send them become parcels as stores take them: what is kept for good is looked at first."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import UnsetType
+
+from windlass.api.jobs import Job, job_of
+from windlass.api.moving import HeldKey, Parcel, key_of
+from windlass.core import job as core
+from windlass.core import moving
+from windlass.core.duration import moment
+from windlass.core.errors import InvalidValue
+from windlass.core.ids import job_id
+from windlass.core.names import (
+    HISTORY_KEPT,
+    LOG_LINES_KEPT,
+    MAX_ATTEMPTS,
+    check_header,
+    check_max_attempts,
+    check_name,
+    check_priority,
+)
+from windlass.core.states import State
+
+MOST_BYTES: Final = 4 * 1024 * 1024
+"""Of the jobs in one parcel, but one at least: whoever takes it on has to hold it, and so does its body."""
+
+_KEY: Final = re.compile(r"[A-Za-z0-9_.:/@#|-]{1,1000}", re.ASCII)
+_WAITING: Final = frozenset({State.PENDING, State.SCHEDULED})
+_NAMES: Final = ("kind", "tenant", "result_codec", "unique_key", "schedule_id", "limit_key")
+
+
+def parcel_of(asked: Parcel) -> moving.Parcel:
+    """Return a parcel that can be unpacked, or raise `InvalidValue` for the first thing in it that cannot be."""
+    queue = check_name(asked.queue, "queue")
+    jobs = [_job(each, queue) for each in asked.jobs]
+    ids = [job.id for job in jobs]
+    _check_once(ids, "job")
+    keys = keys_of(asked.keys)
+    if strangers := {key.job_id for key in keys}.difference(ids):
+        message = f"a key is held by job {min(strangers)}, which is not in the parcel: send the keys of its jobs alone"
+        raise InvalidValue(message)
+    return moving.Parcel(check_name(asked.move, "move"), queue, asked.number, moving.Packed(jobs, keys))
+
+
+def keys_of(asked: Sequence[HeldKey]) -> list[moving.HeldKey]:
+    """Return keys that can be held."""
+    keys = [_key(each) for each in asked]
+    _check_once([key.name for key in keys], "key")
+    return keys
+
+
+def key_name(name: str) -> str:
+    """Return the name of a held key if it can be one."""
+    if not _KEY.fullmatch(name):
+        message = f"a held key is called SCOPE|TENANT|PLACE|KEY, as it was told, not {name[:60]!r}"
+        raise InvalidValue(message)
+    return name
+
+
+def fitting(packed: moving.Packed) -> moving.Packed:
+    """Return as many of the first jobs as one parcel has room for, and their keys."""
+    room = MOST_BYTES
+    for number, job in enumerate(packed.jobs):
+        room -= _size(job)
+        if room < 0 and number:
+            jobs = packed.jobs[:number]
+            ids = {each.id for each in jobs}
+            return moving.Packed(jobs, [key for key in packed.keys if key.job_id in ids])
+    return packed
+
+
+def _job(asked: Job, queue: str) -> core.Job:
+    if not isinstance(asked.payload, UnsetType) or not isinstance(asked.result, UnsetType):
+        message = "in a parcel payloads and results are bytes: send `payload_base64` and `result_base64`"
+        raise InvalidValue(message)
+    job = job_of(asked)
+    if job.queue != queue or job.state not in _WAITING:
+        message = f"a parcel has waiting jobs of its queue alone, and job {job.id[:40]} is {job.state} in {job.queue!r}"
+        raise InvalidValue(message)
+    _check(job)
+    return _in_utc(job)._replace(
+        id=job_id(job.id),
+        parent_id=None if job.parent_id is None else job_id(job.parent_id),
+        history=tuple(map(_delivery, job.history[-HISTORY_KEPT:])),
+        log=tuple(line._replace(at=moment(line.at, "at")) for line in job.log[-LOG_LINES_KEPT:]),
+    )
+
+
+def _check(job: core.Job) -> None:
+    check_priority(job.priority)
+    check_max_attempts(job.max_attempts)
+    if not (0 <= job.attempt <= MAX_ATTEMPTS and 0 <= job.delivery <= MAX_ATTEMPTS):
+        message = f"attempt and delivery are counted from 0 to {MAX_ATTEMPTS:,}"
+        raise InvalidValue(message)
+    check_name(job.codec, "codec")
+    for what in _NAMES:
+        if (name := getattr(job, what)) is not None:
+            check_name(name, what.replace("_", " "))
+    for name, value in job.headers.items():
+        check_header(name, value)
+
+
+def _in_utc(job: core.Job) -> core.Job:
+    return job._replace(
+        created_at=moment(job.created_at, "created_at"),
+        run_at=moment(job.run_at, "run_at"),
+        claimed_at=_moment(job.claimed_at, "claimed_at"),
+        lease_expires_at=_moment(job.lease_expires_at, "lease_expires_at"),
+        finished_at=_moment(job.finished_at, "finished_at"),
+    )
+
+
+def _moment(at: datetime | None, what: str) -> datetime | None:
+    return None if at is None else moment(at, what)
+
+
+def _delivery(ended: core.Delivery) -> core.Delivery:
+    return ended._replace(
+        started_at=moment(ended.started_at, "started_at"), ended_at=_moment(ended.ended_at, "ended_at")
+    )
+
+
+def _key(asked: HeldKey) -> moving.HeldKey:
+    key = key_of(asked)
+    if key.until == "time" and key.expires_at is None:
+        message = f"a key that time frees says when in `expires_at`: {key.name[:60]!r} does not"
+        raise InvalidValue(message)
+    return key._replace(
+        name=key_name(key.name), job_id=job_id(key.job_id), expires_at=_moment(key.expires_at, "expires_at")
+    )
+
+
+def _check_once(names: Sequence[str], what: str) -> None:
+    if len({*names}) != len(names):
+        message = f"a {what} is there twice: send each once"
+        raise InvalidValue(message)
+
+
+def _size(job: core.Job) -> int:
+    texts = [text for line in job.log for text in (line.level, line.text)]
+    failures = [ended.failure for ended in job.history if ended.failure is not None]
+    texts += [text or "" for failure in failures for text in failure]
+    texts += [text for header in job.headers.items() for text in header]
+    return len(job.payload) + len(job.result or b"") + sum(map(len, texts))

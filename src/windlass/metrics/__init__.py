@@ -1,0 +1,1 @@
+"""Numbers for Prometheus: of one server, and of a whole store."""

@@ -1,0 +1,161 @@
+"""Unpack: jobs of another store come in as they were there, each parcel once."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from windlass.core.errors import InvalidValue
+from windlass.core.ids import JobId
+from windlass.core.job import Job
+from windlass.core.moving import HeldKey, Parcel, Unpacked
+from windlass.kit.records import STATES, headers_text
+from windlass.stores.postgres.moves import holds
+from windlass.stores.postgres.rows import json_text, plain_text
+from windlass.stores.postgres.work import ENQUEUED, Changes, Row, Statement, Work
+
+BYTES_AT_ONCE: Final = 32 * 1024 * 1024
+LINES_AT_ONCE: Final = 5_000
+"""What one statement takes of jobs, and of deliveries or lines."""
+
+
+class _Come(NamedTuple):
+    """A job that came in, with its number here."""
+
+    seq: int
+    job: Job
+
+
+def unpack(changes: Changes, parcel: Parcel) -> Work[bool]:
+    """Put the jobs of a parcel in line, with their keys, history and log; False unless it is the next one."""
+    _check(parcel)
+    jobs = parcel.packed.jobs
+    turn = yield Statement("take_turn", [parcel.move, parcel.queue, parcel.number, [job.id for job in jobs]])
+    if not turn:
+        return False
+    if not jobs:
+        return True
+    keys = {key.job_id: key for key in parcel.packed.keys}
+    # they come to old places, which may be before a mark: the marks are held first, and lowered where that is so
+    held = yield Statement("hold_marks", [[parcel.queue]])
+    rows: list[Row] = []
+    for part in _parts(jobs):
+        rows += yield Statement("unpack", [changes.now, parcel.queue, *_columns(part, keys)])
+    if any(marks for (marks,) in held):
+        yield Statement("lower_marks", _places(parcel.queue, rows))
+    known = {job.id: job for job in jobs}
+    come = [_Come(seq, known[job_id]) for seq, job_id, *_ in rows]
+    yield from _take_keys(changes, [keys[job.id] for _, job in come if job.id in keys])
+    yield from _write_history(come)
+    yield from _write_log(come)
+    _count(changes, parcel.queue, rows)
+    return True
+
+
+def unpacked(move: str, queue: str) -> Work[Unpacked | None]:
+    """Return the last parcel of a move and a queue."""
+    rows = yield Statement("unpacked", [move, queue])
+    return Unpacked(rows[0][0], [JobId(job_id) for job_id in rows[0][1]]) if rows else None
+
+
+def _check(parcel: Parcel) -> None:
+    for job in parcel.packed.jobs:
+        if job.queue != parcel.queue or not job.state.waiting:
+            message = (
+                f"a parcel of {parcel.queue!r} holds waiting jobs of that queue; job {job.id} is {job.state} in "
+                f"{job.queue!r}: pack it anew"
+            )
+            raise InvalidValue(message)
+
+
+def _parts(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
+    """Part jobs into what single statements take."""
+    part: list[Job] = []
+    size = 0
+    for job in jobs:
+        if part and size + len(job.payload) > BYTES_AT_ONCE:
+            yield part
+            part, size = [], 0
+        part.append(job)
+        size += len(job.payload)
+    if part:
+        yield part
+
+
+def _columns(jobs: Sequence[Job], keys: dict[JobId, HeldKey]) -> list[object]:
+    """Return the values of `unpack.sql`, by column."""
+    held = [keys.get(job.id) for job in jobs]
+    return [
+        [job.id for job in jobs],
+        [job.kind for job in jobs],
+        [job.payload for job in jobs],
+        [job.codec for job in jobs],
+        [job.priority for job in jobs],
+        [str(job.state) for job in jobs],
+        [job.max_attempts for job in jobs],
+        [job.attempt for job in jobs],
+        [job.delivery for job in jobs],
+        [job.created_at for job in jobs],
+        [job.run_at for job in jobs],
+        [headers_text(job.headers) if job.headers else None for job in jobs],
+        [job.tenant for job in jobs],
+        [_text(job.last_error) for job in jobs],
+        [None if job.progress is None else json_text(job.progress) for job in jobs],
+        [job.cancel_requested for job in jobs],
+        [job.unique_key for job in jobs],
+        [job.parent_id for job in jobs],
+        [job.schedule_id for job in jobs],
+        [job.limit_key for job in jobs],
+        [None if key is None else key.name for key in held],
+        [None if key is None else key.until for key in held],
+        [len(job.log) for job in jobs],
+    ]
+
+
+def _places(queue: str, rows: Sequence[Row]) -> list[object]:
+    """Return the values of `lower_marks.sql`: scheduled jobs come after now, and so after any mark."""
+    places = [(priority, run_at) for _, _, _, state, priority, run_at in rows if state == "pending"]
+    return [[queue] * len(places), [priority for priority, _ in places], [run_at for _, run_at in places]]
+
+
+def _take_keys(changes: Changes, keys: Sequence[HeldKey]) -> Work[None]:
+    """Take the keys of jobs that came in; those whose key another one holds go without it."""
+    if not keys:
+        return
+    held = yield from holds.take_over(changes, keys)
+    refused = [key.job_id for key in keys if held[key.name] != key.job_id]
+    if refused:
+        yield Statement("without_key", [refused])
+
+
+def _write_history(come: Sequence[_Come]) -> Work[None]:
+    rows: list[Row] = []
+    for seq, job in come:
+        for number, attempt, started_at, ended_at, worker, outcome, failure in job.history:
+            told = [_text(part) for part in failure or (None, None, None)]
+            rows.append((seq, number, attempt, started_at, ended_at, _text(worker), outcome, *told))
+    for columns in _by_column(rows):
+        yield Statement("unpack_deliveries", columns)
+
+
+def _write_log(come: Sequence[_Come]) -> Work[None]:
+    rows: list[Row] = []
+    for seq, job in come:
+        for line, (at, level, text, delivery) in enumerate(job.log, 1):
+            rows.append((seq, line, at, plain_text(level), plain_text(text), delivery))
+    for columns in _by_column(rows):
+        yield Statement("unpack_log", columns)
+
+
+def _by_column(rows: Sequence[Row]) -> Iterator[list[object]]:
+    for first in range(0, len(rows), LINES_AT_ONCE):
+        yield [list(column) for column in zip(*rows[first : first + LINES_AT_ONCE], strict=True)]
+
+
+def _count(changes: Changes, queue: str, rows: Sequence[Row]) -> None:
+    for _, _, kind, state, _, _ in rows:
+        changes.moved(queue, None, STATES[state])
+        changes.happened(queue, kind, ENQUEUED)
+    changes.ready(queue)
+
+
+def _text(text: str | None) -> str | None:
+    return None if text is None else plain_text(text)

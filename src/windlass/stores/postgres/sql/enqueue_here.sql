@@ -1,0 +1,84 @@
+-- As enqueue.sql, for what is asked for more seldom. In a caller's own transaction $20 is the store that the caller means, and
+-- $21 and $22 are a channel and a payload to notify. A request that may have been done before is told by its receipt, also
+-- when the store was moved since then.
+--
+-- a transaction that sees one moment alone does not see what was written since: then this fails, and the caller begins anew
+with latest as materialized (
+    select value
+    from windlass_meta
+    where name = 'moved' and $20::text is not null
+        and current_setting('transaction_isolation') in ('repeatable read', 'serializable')
+    for share
+),
+moment as materialized (
+    select
+        coalesce($1::timestamptz, clock_timestamp()) as now,
+        $20::text is null or exists (select from windlass_meta where name = 'store' and value = $20::text) as here,
+        (
+            select value
+            from windlass_meta
+            where name = 'moved' and coalesce((select latest.value from latest), value) <> ''
+                and not exists (select from windlass_receipt where request_id = $2::text)
+        ) as moved
+),
+given as materialized (
+    select
+        job.*,
+        -- to the drivers the last moment of all is infinity, which nobody can count with
+        least(
+            -- in UTC, where a day has 24 hours: the connection may be a caller's, in any time zone
+            coalesce((moment.now at time zone 'UTC' + job.delay) at time zone 'UTC', greatest(job.wanted_at, moment.now)),
+            '9999-12-31 23:59:59.999999+00'
+        ) as run_at
+    from moment, unnest(
+        $3::uuid[], $4::text[], $5::text[], $6::bytea[], $7::text[], $8::integer[], $9::integer[],
+        $10::timestamptz[], $11::interval[], $12::text[], $13::text[], $14::text[], $15::uuid[], $16::text[],
+        $17::text[], $18::text[], $19::text[]
+    ) with ordinality as job (
+        id, queue, kind, payload, codec, priority, max_attempts, wanted_at, delay, headers, tenant, unique_key,
+        parent_id, schedule_id, limit_key, hold, hold_until, place
+    )
+    where moment.here and moment.moved is null
+),
+added as (
+    insert into windlass_job (
+        id, queue, kind, payload, codec, priority, state, max_attempts, created_at, run_at, headers, tenant, unique_key,
+        parent_id, schedule_id, limit_key, hold, hold_until
+    )
+    select
+        given.id, given.queue, given.kind, given.payload, given.codec, given.priority,
+        case when given.run_at > moment.now then 'scheduled' else 'pending' end,
+        given.max_attempts, moment.now, given.run_at, given.headers, given.tenant, given.unique_key, given.parent_id,
+        given.schedule_id, given.limit_key, given.hold, given.hold_until
+    from moment, given
+    order by given.place
+    on conflict (id) do nothing
+    returning id, queue, kind, state
+),
+counted as (
+    insert into windlass_delta (minute, queue, kind, scheduled, pending, enqueued_total)
+    select
+        date_trunc('minute', min(moment.now)), added.queue, coalesce(added.kind, ''),
+        count(*) filter (where added.state = 'scheduled'), count(*) filter (where added.state = 'pending'), count(*)
+    from added, moment
+    group by added.queue, added.kind
+),
+total as materialized (
+    select count(*) as jobs from added
+),
+new as materialized (
+    select case when total.jobs < cardinality($3::uuid[]) then array(select added.id::text from added) end as ids
+    from total
+),
+receipt as (
+    insert into windlass_receipt (request_id, at, reply)
+    select $2::text, moment.now, array_to_string(new.ids, ',')
+    from moment, new
+    where $2::text is not null and moment.moved is null
+)
+select
+    new.ids,
+    moment.here,
+    moment.moved,
+    case when moment.here and moment.moved is null and $21::text is not null then pg_notify($21::text, $22::text) end
+from new, moment

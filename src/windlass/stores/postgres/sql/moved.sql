@@ -1,0 +1,1 @@
+select value from windlass_meta where name = 'moved' and value <> ''

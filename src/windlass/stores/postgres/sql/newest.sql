@@ -1,0 +1,26 @@
+-- the newest that match among the last $2 before a number; what is looked at does not grow with what is there
+select
+    seq, id::text, queue, kind, payload, codec, headers, tenant, priority, state, attempt, max_attempts, delivery,
+    created_at, run_at, claimed_at, lease_expires_at, finished_at, worker, last_error, result, result_codec, progress,
+    cancel_requested, unique_key, parent_id::text, schedule_id, limit_key, log_lines
+from (
+    select * from windlass_job where seq < $1::bigint order by seq desc limit $2::integer
+) as looked
+where ($4::text is null or queue = $4::text)
+    and ($5::text is null or kind = $5::text)
+    and ($6::text is null or state = $6::text)
+    and ($7::text is null or tenant = $7::text)
+    and ($8::text is null or schedule_id = $8::text)
+    and ($9::text is null or position($9::text in last_error) > 0)
+    and ($10::timestamptz is null or created_at >= $10::timestamptz)
+    and ($11::timestamptz is null or created_at < $11::timestamptz)
+    and (
+        $12::text is null
+        or position($12::text in id::text) > 0
+        or position($12::text in kind) > 0
+        or position($12::text in unique_key) > 0
+        or position($12::text in tenant) > 0
+        or position($12::text in last_error) > 0
+    )
+order by seq desc
+limit $3::integer

@@ -1,0 +1,22 @@
+-- the newest dead jobs of some queues: of each no more are looked at than are wanted of all, and only by their index
+with newest as materialized (
+    select dead.seq
+    from unnest($2::text[]) as line (name)
+    cross join lateral (
+        select job.seq
+        from windlass_job as job
+        -- as one place, so that no other index can be taken, see dead_jobs.sql
+        where job.state = 'dead' and (job.queue, job.seq) < (line.name, $1::bigint) and job.queue >= line.name
+        order by job.queue desc, job.seq desc
+        limit $3::integer
+    ) as dead
+    order by dead.seq desc
+    limit $3::integer
+)
+select
+    seq, id::text, queue, kind, payload, codec, headers, tenant, priority, state, attempt, max_attempts, delivery,
+    created_at, run_at, claimed_at, lease_expires_at, finished_at, worker, last_error, result, result_codec, progress,
+    cancel_requested, unique_key, parent_id::text, schedule_id, limit_key, log_lines
+from windlass_job
+where seq = any(array(select newest.seq from newest))
+order by seq desc

@@ -1,0 +1,36 @@
+-- waiting jobs with what is kept beside them, as get.sql, and the keys that they hold
+with moment as materialized (
+    select coalesce($1::timestamptz, clock_timestamp()) as now
+)
+select
+    seq, id::text, queue, kind, payload, codec, headers, tenant, priority, state, attempt, max_attempts, delivery,
+    created_at, run_at, claimed_at, lease_expires_at, finished_at, worker, last_error, result, result_codec, progress,
+    cancel_requested, unique_key, parent_id::text, schedule_id, limit_key, log_lines,
+    (
+        select json_agg(
+            json_build_array(
+                ended.delivery, ended.attempt, ended.started_at, ended.ended_at, ended.worker, ended.outcome,
+                ended.message, ended.type, ended.traceback
+            )
+            order by ended.delivery
+        )
+        from windlass_delivery as ended
+        where ended.seq = job.seq and job.delivery > 0
+    )::text,
+    (
+        select json_agg(json_build_array(noted.at, noted.level, noted.text, noted.delivery) order by noted.line)
+        from windlass_log as noted
+        where noted.seq = job.seq and job.log_lines > 0
+    )::text,
+    held.name, job.hold_until, held.expires_at, held.digest
+from moment
+cross join windlass_job as job
+left join lateral (
+    select hold.name, hold.expires_at, hold.digest
+    from windlass_hold as hold
+    where hold.name = job.hold and hold.job_id = job.id
+        and (hold.expires_at is null or hold.expires_at > moment.now)
+    limit 1
+) as held on true
+where job.seq = any($2::bigint[])
+order by job.seq

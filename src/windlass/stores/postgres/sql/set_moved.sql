@@ -1,0 +1,1 @@
+update windlass_meta set value = $1::text where name = 'moved'

@@ -1,0 +1,21 @@
+-- as waiting_near.sql, of all waiting jobs of a queue: each is looked at, by the index of its state
+with chosen as materialized (
+    select waiting.seq
+    from (
+        (
+            select seq from windlass_job where state = 'pending' and queue = $1::text
+            order by queue, priority, run_at, seq
+        )
+        union all
+        (
+            select seq from windlass_job where state = 'scheduled' and queue = $1::text
+            order by queue, run_at, seq
+        )
+    ) as waiting
+    order by waiting.seq
+    limit $2::integer
+)
+select seq, octet_length(payload) + least(log_lines, 500) * 4096
+from windlass_job
+where seq = any(array(select chosen.seq from chosen))
+order by seq

@@ -1,0 +1,44 @@
+"""Runs the scripts of one prefix, those that may be repeated and those that must not be done twice."""
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from windlass.stores.redis.requests import Ask
+from windlass.stores.redis.runner import Runner
+
+RECEIPT_KEPT: Final = 600
+"""Seconds for which the answer to a call is kept that its caller has named, and may repeat whenever it likes."""
+RECEIPT_SPARE: Final = 60
+"""Seconds beyond its deadline for which that of any other call is kept: a repetition may be long on its way."""
+
+
+class Caller:
+    """What changes the keys that begin with one prefix goes through here."""
+
+    def __init__(
+        self, runner: Runner, prefix: str, new_request_id: Callable[[], str], *, queue_number: int | None = None
+    ) -> None:
+        """Run through `runner`; where queues are spread, each has a number."""
+        self._runner = runner
+        self._prefix = prefix
+        self._queue_number = queue_number
+        self._kept = math.ceil(runner.patience) + RECEIPT_SPARE
+        self.new_request_id = new_request_id
+
+    async def look(self, name: str, ask: Ask) -> bytes:
+        """Run a script that only reads."""
+        return await self._runner.look(self._prefix, name, ask)
+
+    async def run(self, name: str, ask: Ask) -> bytes:
+        """Run a move that does no harm when it is repeated."""
+        return await self._runner.run(self._prefix, name, ask)
+
+    async def once(self, name: str, ask: Ask, request_id: str | None = None, *, doubt: str | None = None) -> bytes:
+        """Run a move that must not be done twice; one that a caller has named may have been done before."""
+        ask |= {"request": request_id or self.new_request_id(), "kept": self._kept}
+        if self._queue_number is not None:
+            ask["queue_number"] = self._queue_number
+        if request_id is not None:
+            ask |= {"again": True, "kept": RECEIPT_KEPT}
+        return await self._runner.run(self._prefix, name, ask, doubt=doubt)

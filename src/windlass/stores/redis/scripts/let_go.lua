@@ -1,0 +1,23 @@
+-- parts: base lines news places jobs holds kv schedules
+-- Forget what another store has now: jobs by their ids, those that wait, keys by the names of their holders, values and
+-- schedules.
+for _, id in ipairs(ask.jobs) do
+    local job = read_job(id)
+    if job and is_waiting(job) then
+        if job.hold and holds_it(job) then
+            forget_holder(job.hold[1])
+        end
+        remove_job(job)
+    end
+end
+for _, name in ipairs(ask.keys) do
+    forget_holder(name)
+end
+write_kv(ask.kv)
+for _, id in ipairs(ask.schedules) do
+    if drop_schedule(id) then
+        tell('schedules')
+    end
+end
+finish()
+return cmsgpack.pack(true)

@@ -1,0 +1,43 @@
+-- Whether a job is one of those that ask wants. What it carries is not read for that: it may be large. Nearly all that are
+-- looked at do not match, so what is cheap to know comes first, and nothing is unpacked that nobody asks for.
+local function holds_text(text, part)
+    return part and string.find(part, text, 1, true)
+end
+
+local function matches_head(id, head, key, last_error, tenant)
+    local _, _, kind, _, _, created_at = cmsgpack.unpack(head)
+    return (not ask.kind or ask.kind == kind)
+        and (not ask.since or ask.since <= created_at)
+        and (not ask.until_ or created_at < ask.until_)
+        and (not ask.text or holds_text(ask.text, id) or holds_text(ask.text, kind) or holds_text(ask.text, key)
+            or holds_text(ask.text, tenant) or holds_text(ask.text, last_error))
+end
+
+-- what is packed has every text as it is, among others
+local function may_hold_text(id, found)
+    for at = 1, 4 do
+        if holds_text(ask.text, found[at]) then
+            return true
+        end
+    end
+    return holds_text(ask.text, id)
+end
+
+local function matches(id)
+    local hash = P .. 'job|' .. id
+    if ask.state and (call('HGET', hash, 'state') or 'pending') ~= ask.state then
+        return false
+    end
+    local found = call('HMGET', hash, 'head', 'more', 'error', 'key')
+    local head, more, last_error, key = found[1], found[2], found[3], found[4]
+    -- a server that is allowed to forget may have forgotten it
+    if not head or ask.text and not may_hold_text(id, found) then
+        return false
+    elseif ask.error and not holds_text(ask.error, last_error) then
+        return false
+    end
+    more = more and (ask.tenant or ask.schedule_id or ask.text) and cmsgpack.unpack(more) or {}
+    return (not ask.tenant or ask.tenant == more[2])
+        and (not ask.schedule_id or ask.schedule_id == more[4])
+        and matches_head(id, head, key, last_error, more[2])
+end

@@ -1,0 +1,17 @@
+-- parts: base holds
+-- Up to ask.limit keys that time alone frees, and has not yet: {name, holder, when, digest} each.
+local PAGE = 1000
+local found = {}
+local from = 0
+repeat
+    local page = call('ZRANGE', P .. 'timed', '(' .. int(now), '+inf', 'BYSCORE', 'LIMIT', from, PAGE)
+    for _, name in ipairs(page) do
+        -- a server that is allowed to forget may have forgotten it
+        local held = #found < ask.limit and holder(name)
+        if held and held[3] then
+            found[#found + 1] = array(4) .. cmsgpack.pack(name, held[1]) .. number(held[3]) .. bytes(held[2])
+        end
+    end
+    from = from + #page
+until #page < PAGE or #found >= ask.limit
+return array(#found) .. table.concat(found)

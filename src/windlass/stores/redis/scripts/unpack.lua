@@ -1,0 +1,77 @@
+-- once: base lines news places holds enqueuing gate
+-- Put the jobs of a parcel in line as they are. One is a table of its id, kind, body, priority, max_attempts, created_at,
+-- whether it is pending, and where it has them run_at, attempt and delivery, hold with expires_at, fields (pairs for its
+-- hash), history and log, which are kept as they come. The reply tells whether this was the next parcel of its move.
+if AWAY then
+    return AWAY, false
+end
+
+-- let a job have the key that it held elsewhere, unless somebody has it here
+local function take_over(job)
+    if holder(job.hold[1]) then
+        return
+    end
+    local held = {job.id, job.hold[7], job.expires_at or false}
+    if not is_over(held) then
+        write_holder(job.hold[1], held)
+    end
+    call('HSET', job_key(job.id), 'hold', cmsgpack.pack(job.hold), 'key', job.hold[2])
+end
+
+local function stand_in_line(job, seq)
+    local run_at = tonumber(job.run_at or job.created_at)
+    local record = {id = job.id, queue = ask.queue, kind = job.kind, priority = job.priority, run_at = run_at, seq = seq}
+    join(P .. 'jobs|' .. ask.queue, int(seq), job.id)
+    if job.run_at then
+        call('HSET', job_key(job.id), 'run_at', job.run_at)
+    end
+    if job.pending or run_at <= now then
+        join_ready(record)
+    else
+        call('HSET', job_key(job.id), 'state', 'scheduled')
+        join_due(record)
+    end
+end
+
+local function take_in(job, seq)
+    local hash = job_key(job.id)
+    local head = cmsgpack.pack(seq, ask.queue, job.kind, job.priority, job.max_attempts, job.created_at)
+    call('HSET', hash, 'head', head, 'body', job.body)
+    stand_in_line(job, seq)
+    if job.delivery then
+        call('HSET', hash, 'claim', cmsgpack.pack(nil, job.attempt, job.delivery, nil, nil))
+    end
+    if job.fields then
+        call('HSET', hash, unpack(job.fields))
+    end
+    if job.history then
+        call('RPUSH', P .. 'history|' .. job.id, unpack(job.history))
+    end
+    if job.log then
+        call('RPUSH', P .. 'log|' .. job.id, unpack(job.log))
+    end
+    if job.hold then
+        take_over(job)
+    end
+    count('enqueued', ask.queue, job.kind)
+    tell('queue:' .. ask.queue)
+end
+
+local name = ask.move .. '|' .. ask.queue
+local before = call('HGET', P .. 'unpacked', name)
+local number_before = before and cmsgpack.unpack(before)[1] or 0
+if ask.number ~= number_before + 1 then
+    return cmsgpack.pack(false)
+end
+local ids = {}
+local seq_of = next_numbers(#ask.jobs)
+for at, job in ipairs(ask.jobs) do
+    ids[at] = job.id
+    if call('EXISTS', job_key(job.id)) == 0 then
+        take_in(job, seq_of(at))
+    end
+end
+call('HSET', P .. 'unpacked', name, cmsgpack.pack({ask.number, ids}))
+call('ZADD', P .. 'unpacked_at', int(now), name)
+finish()
+return cmsgpack.pack(true)

@@ -1,0 +1,131 @@
+"""The newest jobs first, at a cost that does not grow with the number of jobs.
+
+Mostly the last thousand records fill a page. Else sequence numbers come first: by the indexes of the queue and state
+that are chosen, where these lead to few enough, or backwards through all jobs; and then those records are looked at,
+some hundred at a time, until the page is full. On a disk that is slow, or that has to be read first, it ends sooner.
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from windlass.core.filters import JobFilter
+from windlass.core.job import Job
+from windlass.core.states import State
+from windlass.core.store import JobPage
+from windlass.stores.sqlite.looks import filter_values
+from windlass.stores.sqlite.rows import JobRow, job_of, json_list
+from windlass.stores.sqlite.statements import sql
+from windlass.stores.sqlite.transaction import COLUMN
+
+_CHUNK: Final = 250
+_FIRST: Final = 1_000
+_ENOUGH: Final = 0.15
+"""Seconds: what was not found by then is left to the next look."""
+_PAST_ALL: Final = 2**63 - 1
+_BY: Final = {
+    State.SCHEDULED: "newest_scheduled",
+    State.PENDING: "newest_pending",
+    State.RUNNING: "newest_running",
+    State.SUCCEEDED: "newest_ended",
+    State.DEAD: "newest_dead",
+    State.CANCELLED: "newest_ended",
+}
+
+
+class _Line(NamedTuple):
+    """The jobs of a queue in one state, which an index leads to; `queue` is None for all that run."""
+
+    queue: str | None
+    state: State
+    jobs: int
+
+
+def newest(cursor: sqlite3.Cursor, chosen: JobFilter, before: int | None, limit: int, most: int) -> JobPage:
+    """Return a page of jobs, the newest first; about `most` records are looked at for it, and no more."""
+    if limit < 1:
+        return JobPage([], before)
+    at, most = _PAST_ALL if before is None else min(before, _PAST_ALL), min(max(most, 1), _PAST_ALL)
+    if not _is_at_hand(chosen):
+        first = min(most, _FIRST)
+        page = _page(cursor, chosen, _walk(cursor, at, first), limit=limit, most=first)
+        if len(page.jobs) == limit or page.next is None:
+            return page
+    lines = _lines(cursor, chosen, most)
+    if lines is None:
+        return _page(cursor, chosen, _walk(cursor, at, most), limit=limit, most=most)
+    # where lines are all that is chosen there is nothing to search in them
+    most = limit if _is_lines(chosen) else most
+    return _page(cursor, chosen, _along(cursor, lines, at, most), limit=limit, most=most)
+
+
+def _page(cursor: sqlite3.Cursor, chosen: JobFilter, found: Iterator[list[int]], *, limit: int, most: int) -> JobPage:
+    """Look at what was found until the page is full; fewer than `most` are all there are."""
+    until = time.monotonic() + _ENOUGH
+    jobs: list[Job] = []
+    at: int | None = None
+    for seqs in found:
+        jobs += _matching(cursor, chosen, seqs, limit - len(jobs))
+        if len(jobs) == limit:
+            at = jobs[-1].seq
+            return JobPage(jobs, at if _seqs(cursor, "newest_seqs", before=at, most=1) else None)
+        at = seqs[-1]
+        most -= len(seqs)
+        if len(seqs) == _CHUNK and time.monotonic() >= until:
+            return JobPage(jobs, at)
+    return JobPage(jobs, None if most else at)
+
+
+def _is_at_hand(chosen: JobFilter) -> bool:
+    """Whether the end of what is chosen is found at once, whatever there is: the dead are in order, and few run."""
+    return _is_lines(chosen) and chosen.state in (State.DEAD, State.RUNNING)
+
+
+def _is_lines(chosen: JobFilter) -> bool:
+    """Whether lines hold what is chosen and nothing else."""
+    queue = None if chosen.state is State.RUNNING else chosen.queue
+    return chosen.state is not None and chosen == JobFilter(queue=queue, state=chosen.state)
+
+
+def _lines(cursor: sqlite3.Cursor, chosen: JobFilter, most: int) -> list[_Line] | None:
+    """Return the lines that what is chosen stands in; None when a walk through `most` records costs less."""
+    if chosen.queue is None and chosen.state is None:
+        return None
+    rows = cursor.execute(sql("stats"), {"queue": None}).fetchall()
+    every = [_Line(row[0], state, row[2 + at]) for row in rows for state, at in COLUMN.items() if row[2 + at]]
+    lines = [line for line in every if chosen.queue in (None, line.queue) and chosen.state in (None, line.state)]
+    if any(line.state is State.RUNNING for line in lines):
+        running = sum(line.jobs for line in every if line.state is State.RUNNING)
+        lines = [line for line in lines if line.state is not State.RUNNING]
+        lines.append(_Line(None, State.RUNNING, running))
+    return lines if _is_at_hand(chosen) or sum(line.jobs for line in lines) <= most else None
+
+
+def _walk(cursor: sqlite3.Cursor, before: int, most: int) -> Iterator[list[int]]:
+    """Go back through all jobs."""
+    while seqs := _seqs(cursor, "newest_seqs", before=before, most=min(most, _CHUNK)):
+        yield seqs
+        before, most = seqs[-1], most - len(seqs)
+
+
+def _along(cursor: sqlite3.Cursor, lines: Sequence[_Line], before: int, most: int) -> Iterator[list[int]]:
+    """Go back through some lines at once."""
+    seqs: list[int] = []
+    for queue, state, _ in lines:
+        seqs += _seqs(cursor, _BY[state], queue=queue, state=str(state), before=before, most=most)
+    seqs = sorted(seqs, reverse=True)[:most]
+    for at in range(0, len(seqs), _CHUNK):
+        yield seqs[at : at + _CHUNK]
+
+
+def _seqs(cursor: sqlite3.Cursor, name: str, **parameters: object) -> list[int]:
+    return [row[0] for row in cursor.execute(sql(name), parameters).fetchall()]
+
+
+def _matching(cursor: sqlite3.Cursor, chosen: JobFilter, seqs: Sequence[int], limit: int) -> list[Job]:
+    """Return those of some jobs that match, the newest first."""
+    parameters = {**filter_values(chosen), "seqs": json_list(list(seqs)), "limit": limit}
+    rows = cursor.execute(sql("newest"), parameters).fetchall()
+    # the sequence number stands first, and no two have the same
+    return [job_of(JobRow(*row)) for row in sorted(rows, reverse=True)]

@@ -1,0 +1,1 @@
+delete from windlass_hold where name = ?

@@ -1,0 +1,1 @@
+select destination, move from windlass_moved

@@ -1,0 +1,1 @@
+select queue, state, hold, priority, run_at, seq from windlass_job where id = ?

@@ -1,0 +1,1 @@
+delete from windlass_timing where minute < ?

@@ -1,0 +1,1 @@
+select number, ids from windlass_parcel where move = ? and queue = ?

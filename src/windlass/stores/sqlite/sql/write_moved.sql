@@ -1,0 +1,1 @@
+insert into windlass_moved (destination, move) values (?, ?)

@@ -1,0 +1,2 @@
+insert into windlass_parcel (move, queue, number, ids) values (?, ?, ?, ?)
+on conflict (move, queue) do update set number = excluded.number, ids = excluded.ids

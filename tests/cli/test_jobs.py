@@ -1,0 +1,245 @@
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+import windlass
+from tests.cli.conftest import URL, Run
+from tests.cli.given_jobs import Given, fill
+from windlass.cli import job_list
+from windlass.cli.job_follow import follow, new_lines
+from windlass.core.job import LogLine, Note, Progress
+from windlass.testing.clock import FakeClock
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> Given:
+    monkeypatch.setenv("WINDLASS_URL", URL)
+    return fill(URL)
+
+
+@pytest.fixture(params=[80, 200])
+def wide(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """A terminal with so many columns."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(request.param))
+    width: int = request.param
+    return width
+
+
+@pytest.mark.parametrize("words", [[], ["list"]])
+def test_jobs_are_listed_the_newest_first_one_on_a_line(run: Run, given: Given, words: list[str]) -> None:
+    done = run("jobs", *words)
+
+    head, *lines = done.out.splitlines()
+    assert (done.code, done.err) == (0, "")
+    assert head.split() == ["ID", "QUEUE", "KIND", "STATE", "ATTEMPT", "WHEN", "CREATED", "NOTE"]
+    ids = [line.split()[0] for line in lines]
+    assert ids == [given.later, given.pending, given.running, given.dead, given.succeeded]
+    assert "ValueError: kaputt \\x1b[31m 日本語" in lines[3]
+    assert "30/100 (30%) rows" in lines[2]
+
+
+@pytest.mark.parametrize(
+    "words,found",
+    [
+        (["--state", "dead"], ["dead"]),
+        (["--queue", "mail", "--state", "pending"], ["pending"]),
+        (["--kind", "report"], ["succeeded"]),
+        (["--tenant", "acme"], ["running"]),
+        (["--error", "kaputt"], ["dead"]),
+        (["--since", "1h", "--kind", "send"], ["running", "dead"]),
+        (["--until", "1h"], []),
+        (["--since", "2020-01-01T00:00:00Z", "--text", "acme"], ["running"]),
+    ],
+)
+def test_a_list_is_of_what_was_chosen(run: Run, given: Given, words: list[str], found: list[str]) -> None:
+    told = run("jobs", *words, "--json").document
+
+    assert [job["id"] for job in told["jobs"]] == [getattr(given, name) for name in found]
+    assert told["next"] is None
+
+
+def test_a_list_that_was_cut_says_how_to_go_on(run: Run, given: Given) -> None:
+    first = run("jobs", "--limit", "2")
+    number = first.err.rsplit(maxsplit=1)[1]
+    rest = run("jobs", "--limit", "2", "--before", number, "--json").document
+
+    assert first.err == f"there may be more: go on with --before {number}\n"
+    assert [job["id"] for job in rest["jobs"]] == [given.running, given.dead]
+    by_id = run("jobs", "--before", given.dead, "--json").document
+    assert [job["id"] for job in by_id["jobs"]] == [given.succeeded]
+
+
+@pytest.mark.usefixtures("given")
+def test_a_list_ends_when_its_time_is_over_and_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_list, "ENOUGH", -1.0)
+    monkeypatch.setattr(job_list, "LOOKED_AT", 1)
+
+    done = run("jobs", "--kind", "report")
+
+    assert (done.code, done.out) == (0, "")
+    assert done.err.startswith("the time was over before all was looked at: go on with --before ")
+
+
+@pytest.mark.usefixtures("given")
+def test_a_list_fits_the_terminal(run: Run, wide: int) -> None:
+    for words in (["jobs"], ["dead"], ["dead", "--group"], ["queues"], ["servers"], ["stats"], ["audit"]):
+        done = run(*words)
+
+        assert done.code == 0
+        assert "\x1b[31m 日" not in done.out
+        assert all(len(_bare(line)) <= wide for line in done.out.splitlines())
+    assert "\x1b[1m" in run("jobs").out
+
+
+@pytest.mark.usefixtures("given", "wide")
+def test_no_colour_is_heeded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    assert "\x1b[3" not in run("jobs").out + run("stats").out
+
+
+def _bare(line: str) -> str:
+    return "".join(part.partition("m")[2] if number else part for number, part in enumerate(line.split("\x1b[")))
+
+
+def test_everything_of_a_job_is_shown_but_its_secrets(run: Run, given: Given) -> None:
+    shown = run("jobs", "show", given.dead)
+    whole = run("jobs", "show", given.dead, "--traceback")
+    told = run("jobs", "show", given.dead, "--json").document
+
+    assert '"api_token": "***"' in shown.out
+    assert "authorization=***" in shown.out
+    assert "last error" in shown.out
+    assert shown.err == "1 traceback kept: see with --traceback\n"
+    assert "ValueError: kaputt" in whole.out.split("delivery 1:")[1]
+    assert told["payload"] == {"to": "me", "api_token": "***"}
+    assert told["history"][0]["failure"]["type"] == "ValueError"
+    assert "hush" not in shown.out + str(told)
+    assert "\x1b" not in shown.out + whole.out
+
+
+def test_progress_log_and_result_are_shown(run: Run, given: Given) -> None:
+    running, done = run("jobs", "show", given.running).out, run("jobs", "show", given.succeeded).out
+
+    assert "[#######.................] 30/100 (30%) rows" in running
+    assert "warning wiped \\x1b[2J" in running
+    assert '{"rows": 3, "password": "***"}' in done
+
+
+def test_bytes_that_are_no_text_are_shown_by_their_numbers(run: Run, given: Given) -> None:
+    told = run("jobs", "show", given.pending, "--json").document
+
+    assert "2 bytes: ff 00" in run("jobs", "show", given.pending).out
+    assert (told["payload"], told["payload_base64"]) == (None, "/wA=")
+
+
+@pytest.mark.parametrize(
+    "payload,shown",
+    [
+        (b'{"password": "hush", "n": 1}', {"password": "***", "n": 1}),
+        (b' [{"api_key": "hush"}]', [{"api_key": "***"}]),
+        (b"42", "42"),
+        (b"", ""),
+        ("text", "text"),
+        (None, None),
+    ],
+)
+def test_bytes_that_are_json_are_read_for_what_is_secret_in_them(run: Run, payload: object, shown: object) -> None:
+    with windlass.connect_sync(URL) as client:
+        job_id = client.enqueue("q", payload).id
+
+    told = run("jobs", "show", job_id, "--json", "--url", URL)
+
+    assert told.document["payload"] == shown
+    assert "hush" not in told.out
+
+
+def test_what_a_handler_marks_as_secret_is_hidden_with_its_app(run: Run) -> None:
+    code = (
+        "from typing import Annotated\nimport windlass\nfrom windlass import Secret\n"
+        f"app = windlass.App({URL!r})\n@app.job\ndef pay(number: Annotated[str, Secret], sum: int) -> None: ...\n"
+    )
+    Path("shop.py").write_text(code)
+    job_id = run("enqueue", "pay", "number=4711", "sum=3", "--app", "shop:app").out.strip()
+
+    assert '{"number": "***", "sum": 3}' in run("jobs", "show", job_id, "--app", "shop:app").out
+
+
+def test_the_beginning_of_an_id_is_enough(run: Run, given: Given) -> None:
+    assert given.dead in run("jobs", "show", given.dead[:23]).out
+    assert run("jobs", "show", given.dead[:23][:8]).code in (0, 2)
+    assert run("jobs", "show", "00000000-0000-7000-8000-000000000000").code == 4
+    assert run("jobs", "show", "nonsense").code == 2
+
+
+def test_following_shows_what_comes_and_ends_with_the_job(run: Run, given: Given) -> None:
+    def work() -> None:
+        with windlass.connect_sync(URL) as client:
+            client.rescue(force=True)
+            while (claim := client.claim("mail")) is not None:
+                client.ack(claim)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    done = run("jobs", "show", given.running, "--follow")
+    thread.join()
+
+    assert done.code == 0
+    assert "line one" in done.out
+
+
+def test_following_tells_by_its_code_how_the_job_ended(run: Run, given: Given) -> None:
+    assert run("jobs", "show", given.succeeded, "--follow").code == 0
+    assert run("jobs", "show", given.dead, "--follow").code == 1
+
+
+def test_only_lines_that_are_new_are_told_once_the_oldest_are_dropped() -> None:
+    clock = FakeClock()
+    lines = [LogLine(clock.now(), "info", text, 1) for text in "abac"]
+
+    assert new_lines([], lines) == lines
+    assert new_lines(lines[:3], lines) == lines[3:]
+    assert new_lines(lines[:3], lines[2:]) == lines[3:]
+    assert new_lines(lines[:2], lines[3:]) == lines[3:]
+
+
+def test_wrong_words_are_refused_before_anything_is_opened(run: Run) -> None:
+    for words, said in (
+        (["--state", "done"], "--state"),
+        (["--queue", "a b"], "has the character ' '"),
+        (["--since", "yesterday"], "it is a time such as"),
+        (["--limit", "0"], "--limit"),
+    ):
+        done = run("jobs", *words, "--url", URL)
+
+        assert (done.code, done.out) == (2, "")
+        assert said in done.err
+
+
+@pytest.mark.usefixtures("given")
+def test_a_place_to_go_on_from_that_is_none_is_refused(run: Run) -> None:
+    assert run("jobs", "--before", "x").code == 2
+    assert run("jobs", "--before", "00000000-0000-7000-8000-000000000000").code == 4
+
+
+async def test_lines_progress_and_attempts_are_told_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:
+    # its clock stands still: whoever waited for the next look would wait for ever
+    async with asyncio.timeout(20), windlass.connect("memory://", clock=FakeClock()) as client:
+        job_id = (await client.enqueue("mail")).id
+        claim = await client.claim("mail")
+        job = await client.get(job_id)
+        assert claim is not None
+        assert job is not None
+        await client.store.note([Note(job_id, claim.token, Progress(1, 4), [("info", "half \x1b[2J way")])])
+        await client.ack(claim)
+
+        ended = await follow(client, job, quiet=False)
+
+    assert ended is not None
+    assert ended.state == "succeeded"
+    out = capsys.readouterr().out
+    assert "info    half \\x1b[2J way\n" in out
+    assert "progress: 1/4 (25%)\n" in out

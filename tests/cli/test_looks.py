@@ -1,0 +1,138 @@
+"""What there is: queues, servers, counts, and what people did."""
+
+import socket
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import windlass
+from tests.cli.conftest import URL, Run
+from tests.cli.given_jobs import Given, fill
+from windlass import NewJob
+from windlass.cli.stats import TICKS, sparkline
+from windlass.core.store import ServerRecord
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> Given:
+    monkeypatch.setenv("WINDLASS_URL", URL)
+    return fill(URL)
+
+
+@pytest.mark.usefixtures("given")
+def test_queues_are_listed_with_what_they_hold(run: Run) -> None:
+    listed = run("queues").out.splitlines()
+    told = {each["queue"]: each for each in run("queues", "list", "--json").document["queues"]}
+
+    assert [line.split()[:7] for line in listed[1:]] == [
+        ["mail", "open", "1", "1", "1", "0", "1"],
+        ["reports", "open", "0", "0", "0", "1", "0"],
+    ]
+    assert (told["mail"]["pending"], told["mail"]["totals"]["enqueued"]) == (1, 4)
+    assert told["mail"]["oldest_age"] >= 0
+    assert told["reports"]["oldest_waiting"] is None
+
+
+@pytest.mark.usefixtures("given")
+def test_queues_are_paused_and_resumed_by_name_and_the_audit_says_so(run: Run) -> None:
+    assert run("queues", "pause", "mail", "reports").out == "mail: paused\nreports: paused\n"
+    assert "paused" in run("queues").out
+    assert run("queues", "resume", "mail", "--as", "ops", "--json").document == {"resumed": ["mail"]}
+
+    with windlass.connect_sync(URL) as client:
+        assert not client.stats("mail").paused
+        assert client.stats("reports").paused
+    entries = run("audit", "--json").document["entries"]
+    assert [(each["action"], each["target"]) for each in entries] == [
+        ("resume", "mail"),
+        ("pause", "reports"),
+        ("pause", "mail"),
+    ]
+    assert (entries[0]["actor"], entries[1]["actor"].partition("@")[2]) == ("ops", socket.gethostname())
+    assert "ops" in run("audit", "--limit", "1").out
+
+
+@pytest.mark.usefixtures("given")
+def test_a_queue_that_is_not_there_is_paused_only_on_request_and_none_before_it(run: Run) -> None:
+    done = run("queues", "pause", "mail", "reprots")
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: no queue 'reprots' here: did you mean 'reports'?; --yes pauses it")
+    with windlass.connect_sync(URL) as client:
+        assert not client.stats("mail").paused
+    assert run("queues", "pause", "future", "--yes").code == 0
+    assert run("queues", "resume", "futur").code == 2
+
+
+def test_an_empty_store_says_how_things_come_into_it(run: Run) -> None:
+    windlass.connect_sync(URL).open()
+
+    said = {name: run(name, "--url", URL) for name in ("jobs", "dead", "queues", "servers", "audit")}
+
+    assert all((done.code, done.out) == (0, "") for done in said.values())
+    assert "windlass enqueue" in said["jobs"].err
+    assert "windlass worker" in said["servers"].err
+
+
+def test_servers_are_listed_live_and_silent(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = datetime.now(UTC)
+    record = ServerRecord("a1", "alpha", "box", 7, "1.0", now - timedelta(hours=2), now, ("mail", "reports"), ("send",))
+    with windlass.connect_sync(URL) as client:
+        client.run(lambda inner: inner.store.beat(record))
+
+    live = run("servers", "--url", URL, "--json").document["servers"]
+    line = run("servers", "--url", URL).out.splitlines()[1].split()
+    monkeypatch.setenv("WINDLASS_DEAD_AFTER", "1ms")
+    silent = run("servers", "--url", URL)
+
+    assert (live[0]["name"], live[0]["state"], live[0]["queues"]) == ("alpha", "live", ["mail", "reports"])
+    assert line[:6] == ["alpha", "box", "7", "live", "0", "mail,"]
+    assert "silent" in silent.out
+
+
+@pytest.mark.usefixtures("given")
+def test_stats_are_of_all_queues_or_of_one(run: Run) -> None:
+    told = run("stats", "--json").document
+    mail = run("stats", "--queue", "mail", "--json").document
+
+    assert (told["pending"], told["dead"], told["totals"]["enqueued"]) == (1, 1, 5)
+    assert (mail["queue"], mail["succeeded"], mail["totals"]["enqueued"]) == ("mail", 0, 4)
+    assert len(told["minutes"]) == 60
+    assert sum(each["enqueued"] for each in mail["minutes"]) == 4
+    line = next(line for line in run("stats").out.splitlines() if line.startswith("enqueued "))
+    assert (len(line.split()[1]), line.split()[2]) == (60, "5")
+
+
+def test_a_line_of_bars_shows_what_is_more_than_none() -> None:
+    assert sparkline([0, 0]) == TICKS[1] * 2
+    assert sparkline([0, 1, 1000]) == TICKS[1] + TICKS[2] + TICKS[8]
+    assert sparkline([]) == ""
+
+
+def test_a_store_that_is_away_is_one_line(run: Run) -> None:
+    for words in (["jobs"], ["dead", "--group"], ["queues", "pause", "mail"], ["stats"], ["jobs", "retry", "--all"]):
+        done = run(*words, "--url", "redis://127.0.0.1:1?timeout=0.2")
+
+        assert (done.code, done.out) == (5, "")
+        assert done.err.count("\n") == 1
+
+
+def test_a_bench_measures_and_leaves_an_empty_queue(run: Run) -> None:
+    with windlass.connect_sync(URL) as client:
+        client.enqueue_many([NewJob("mail"), NewJob("windlass-bench")])
+
+    done = run("bench", "--seconds", "0.1", "--url", URL, "--json")
+
+    names = ["enqueue", "enqueue_many", "claim and ack", "pick-up"]
+    assert [each["name"] for each in done.document["measured"]] == names
+    assert all(each["jobs"] > 0 for each in done.document["measured"])
+    with windlass.connect_sync(URL) as client:
+        assert [job.queue for job in client.jobs()] == ["mail"]
+
+
+def test_a_bench_without_a_store_takes_one_that_is_gone_in_the_end(run: Run) -> None:
+    done = run("bench", "--seconds", "0.1")
+
+    assert done.code == 0
+    assert "no benchmark of record" in done.err
+    assert "jobs/s" in done.out

@@ -1,0 +1,107 @@
+"""`windlass move`."""
+
+import asyncio
+
+import pytest
+
+import windlass
+from tests.cli.conftest import Run
+from windlass import NewJob
+
+OLD = "sqlite:///old.db"
+NEW = "sqlite:///new.db"
+
+
+@pytest.fixture
+def old() -> None:
+    """Put three jobs of two queues in line, and run none."""
+
+    async def fill() -> None:
+        async with windlass.connect(OLD) as client:
+            await client.enqueue_many([NewJob("a", b"1"), NewJob("a", b"2", delay=60), NewJob("b", b"3")])
+            await client.kv.put("name", b"value")
+
+    asyncio.run(fill())
+
+
+def hold(queue: str, url: str) -> None:
+    """Claim a job and never settle it."""
+
+    async def claim() -> None:
+        async with windlass.connect(url) as client:
+            assert await client.claim(queue, lease=600) is not None
+
+    asyncio.run(claim())
+
+
+@pytest.mark.usefixtures("old")
+def test_the_jobs_go_over_and_both_stores_know_who_did_it(run: Run) -> None:
+    done = run("move", OLD, NEW, "--yes")
+
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"3 jobs, 0 schedules, 1 kv value went to {NEW}\n"
+    assert {
+        row["queue"]: row["pending"] + row["scheduled"]
+        for row in run("queues", "--json", "--url", NEW).document["queues"]
+    } == {"a": 2, "b": 1}
+    for url, action in ((OLD, "move"), (NEW, "take in")):
+        [entry] = run("audit", "--json", "--url", url).document["entries"]
+        assert (entry["action"], entry["detail"]["jobs"]) == (action, "3")
+
+
+@pytest.mark.usefixtures("old")
+def test_the_old_store_says_where_the_jobs_are_until_it_is_undone(run: Run) -> None:
+    run("move", OLD, NEW, "--yes")
+
+    refused = run("enqueue", "--queue", "a", "--payload", "x", "--url", OLD)
+    undone = run("move", OLD, "--undo")
+
+    assert (refused.code, refused.err) == (5, f"error: this store was moved: connect to {NEW}\n")
+    assert undone.out == f"{OLD} takes jobs again; what went to {NEW} stays there\n"
+    assert run("enqueue", "--queue", "a", "--payload", "x", "--url", OLD).code == 0
+    assert run("move", OLD, "--undo", "--json").document == {"undone": None}
+
+
+@pytest.mark.usefixtures("old")
+def test_jobs_that_still_run_are_left_out_and_named(run: Run) -> None:
+    hold("b", OLD)
+
+    done = run("move", OLD, NEW, "--yes", "--wait", "0s")
+
+    assert done.code == 1
+    assert "1 job still running and left out: 01" in done.out
+    assert "call it again when they have ended" in done.err
+    [left] = run("move", OLD, NEW, "--yes", "--wait", "0s", "--json").document["left"]
+    assert left in done.out
+
+
+@pytest.mark.usefixtures("old")
+def test_a_plan_changes_nothing(run: Run) -> None:
+    hold("b", OLD)
+
+    plan = run("move", OLD, NEW, "--plan")
+
+    assert plan.out == "2 waiting jobs of 2 queues (1 running) would go over\n"
+    assert run("move", OLD, NEW, "--plan", "--json").document["queues"][0] == {"queue": "a", "waiting": 2, "running": 0}
+    assert run("enqueue", "--queue", "a", "--payload", "x", "--url", OLD).code == 0
+
+
+@pytest.mark.usefixtures("old")
+@pytest.mark.parametrize(
+    "words, code, told",
+    [
+        ([OLD, NEW], 2, "nobody is here to ask: give --yes"),
+        ([OLD], 2, "say where to: windlass move SRC DST"),
+        ([OLD, NEW, "--undo"], 2, "--undo is for one store"),
+        ([OLD, OLD, "--yes"], 2, "a store cannot be moved to itself"),
+        (["sqlite:///none.db", NEW, "--yes"], 5, "none.db"),
+        ([OLD, "memory://", "--yes"], 2, "a store in memory lives with its process"),
+        ([OLD, "mongo://db", "--yes"], 2, "mongo"),
+    ],
+)
+def test_what_cannot_be_meant_moves_nothing(run: Run, words: list[str], code: int, told: str) -> None:
+    refused = run("move", *words)
+
+    assert refused.code == code
+    assert told in refused.err
+    assert run("enqueue", "--queue", "a", "--payload", "x", "--url", OLD).code == 0

@@ -1,0 +1,115 @@
+"""What a look costs: the server does nothing else while a script runs."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+import pytest
+
+from tests.redis.proxy import Proxy
+from tests.stores.redis.calls import a_claim, opened, settlement, wanting
+from windlass.core.filters import JobFilter
+from windlass.core.job import Failure
+from windlass.core.retention import KEEP_ALL
+from windlass.core.states import State
+from windlass.core.stats import TimingCount
+from windlass.core.store import Store
+from windlass.core.verdict import ToDead
+from windlass.stores.redis import looks
+from windlass.testing.conformance.given import HOUR, MINUTE, a_job
+
+T = TypeVar("T")
+
+
+async def requests_of(proxy: Proxy, store: Store, look: Callable[[Store], Awaitable[T]]) -> tuple[T, int]:
+    """Return what a look brings, and how many requests it makes where its script is known."""
+    await look(store)
+    async with opened(proxy.url) as through:
+        before = proxy.requests
+        return await look(through), proxy.requests - before
+
+
+async def one_of(store: Store, state: State) -> str:
+    """Let there be one job in a state; return its id."""
+    if state is State.SCHEDULED:
+        [made] = await store.enqueue([a_job("q", delay=HOUR)])
+        return made.id
+    if state in (State.PENDING, State.CANCELLED):
+        [made] = await store.enqueue([a_job("q", kind="rare")])
+        if state is State.CANCELLED:
+            await store.cancel([made.id], KEEP_ALL)
+        return made.id
+    claim = await a_claim(store, "q")
+    if state is not State.RUNNING:
+        verdict = ToDead(Failure("no")) if state is State.DEAD else None
+        await store.settle([settlement(claim, verdict)])
+    return claim.job.id
+
+
+@pytest.mark.parametrize("state", State)
+async def test_what_is_rare_is_found_without_a_look_at_all_others(store: Store, proxy: Proxy, state: State) -> None:
+    rare = await one_of(store, state)
+    common = [a_job("q", kind="common", delay=HOUR if state is State.PENDING else None) for _ in range(1_000)]
+    await store.enqueue(common)
+    chosen = JobFilter(queue="q", state=state)
+
+    page, requests = await requests_of(proxy, store, lambda store: store.newest(chosen, before=None, limit=10, most=10))
+
+    assert ([job.id for job in page.jobs], page.next, requests) == ([rare], None, 1)
+
+
+async def test_a_look_for_the_newest_is_made_of_small_scripts(
+    monkeypatch: pytest.MonkeyPatch, store: Store, proxy: Proxy
+) -> None:
+    monkeypatch.setattr(looks, "LOOKED_AT", 100)
+    for queue in ("a", "b"):
+        await store.enqueue([a_job(queue) for _ in range(300)])
+    chosen = JobFilter(text="nobody")
+
+    page, requests = await requests_of(
+        proxy, store, lambda store: store.newest(chosen, before=None, limit=10, most=400)
+    )
+
+    # of one queue fifty are read at a time, since the other may have as many
+    assert (page.jobs, page.next, requests) == ([], 201, 8)
+
+
+async def test_counts_of_many_minutes_are_read_in_parts(
+    monkeypatch: pytest.MonkeyPatch, store: Store, proxy: Proxy
+) -> None:
+    monkeypatch.setattr(looks, "COUNTS_LOOKED_AT", 10)
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
+    rows = [
+        TimingCount(now - minute * MINUTE, "q", kind, "ran", number, 1)
+        for minute in range(4)
+        for kind in ("a", "b")
+        for number in range(4)
+    ]
+    await store.write_timings(rows)
+
+    found, requests = await requests_of(
+        proxy, store, lambda store: store.timings(since=now - 3 * MINUTE, until=now + MINUTE)
+    )
+
+    assert (found, requests) == (sorted(rows), 2)
+
+
+async def test_timings_that_nobody_could_read_are_not_kept(store: Store) -> None:
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
+    old = TimingCount(now - timedelta(days=9), "q", "", "ran", 0, 1)
+
+    await store.write_timings([old, old._replace(minute=now + timedelta(seconds=30))])
+
+    found = await store.timings(since=old.minute, until=now + HOUR)
+    assert found == [old._replace(minute=now)]
+
+
+async def test_those_ahead_of_a_job_are_counted_over_all_kinds_by_one_script(store: Store, proxy: Proxy) -> None:
+    jobs = [a_job("q", kind=f"k{number % 7}") for number in range(700)]
+    await store.enqueue(jobs)
+    await store.claim(wanting("q", limit=100))
+
+    place, requests = await requests_of(proxy, store, lambda store: store.place(jobs[-1].id))
+
+    assert place is not None
+    assert (place.ahead, requests) == (599, 1)
