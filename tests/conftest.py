@@ -43,6 +43,13 @@ WITH_SERVERS = {
 """Where a server makes the calls that the other parts of the conformance suite make one by one."""
 HOSTILE_HERE = {"memory", "sqlite", "postgres"}
 """Where handlers that do harm are shown: they harm the server, and the store hardly matters."""
+LONG = {
+    "test_a_server_that_is_wrong_about_the_time_decides_the_same[postgres-right]",
+    "test_a_server_that_is_wrong_about_the_time_decides_the_same[postgres-behind]",
+    "test_a_server_that_is_wrong_about_the_time_decides_the_same[postgres-behind and set forward]",
+    "test_a_server_that_is_wrong_about_the_time_decides_the_same[postgres-frozen]",
+}
+"""What takes many seconds on one store, and hardly differs from what is shown there anyway."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -71,6 +78,8 @@ def _is_left_to_others(item: pytest.Function, *, with_server: bool) -> bool:
     store = next((value for value in given if isinstance(value, str) and value in STORES), None)
     if store is None:
         return False
+    if item.name in LONG:
+        return True
     if _module(item).endswith("test_hostile_handlers"):
         return store not in HOSTILE_HERE
     if store not in LEAN or not (_is_of_the_suite(item) or _module(item).startswith("tests.client.")):

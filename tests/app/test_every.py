@@ -21,6 +21,7 @@ from windlass import (
     PayloadTooLarge,
     QueueSettings,
     Schedule,
+    Secret,
     ServerConfig,
 )
 from windlass.app.handler import AsyncHandler
@@ -119,6 +120,14 @@ async def test_a_declared_schedule_makes_jobs_of_its_handler(app: App) -> None:
         next_run_at=datetime(2026, 3, 3, 1, 30, tzinfo=UTC),
         revision=schedule.revision,
     )
+
+
+async def test_a_declared_schedule_tells_what_is_secret_in_its_jobs(app: App) -> None:
+    @app.every("@daily", args={"pin": "hush"})
+    @app.job
+    async def pay(pin: Annotated[str, Secret]) -> None: ...
+
+    assert (await written(app, "pay")).headers == {"windlass-secret": "pin"}
 
 
 @pytest.mark.parametrize("rule", [timedelta(minutes=5), 300])

@@ -10,14 +10,14 @@ from click.shell_completion import ShellComplete
 import windlass
 from tests.cli.conftest import URL, Run
 from tests.cli.given_jobs import fill
-from windlass.cli.completion import VARIABLE, WHERE
-from windlass.cli.program import COMMANDS, program
+from windlass.cli.completion import WHERE
+from windlass.cli.program import COMMANDS, COMPLETING, program
 
 
 def completed(*words: str) -> list[str]:
     """What a shell is told for the last of `words`."""
     *before, incomplete = words
-    asked = ShellComplete(program, {}, "windlass", VARIABLE)
+    asked = ShellComplete(program, {}, "windlass", COMPLETING)
     return [item.value for item in asked.get_completions(before, incomplete)]
 
 
@@ -26,7 +26,7 @@ def test_a_script_is_printed_and_where_it_goes(run: Run, shell: str) -> None:
     done = run("completion", shell)
 
     assert done.code == 0
-    assert VARIABLE in done.out
+    assert COMPLETING in done.out
     assert shell in done.err
     assert run("completion", shell, "--json").document["script"] in done.out
     assert run("completion", "tcsh").code == 2
@@ -77,7 +77,7 @@ def test_the_program_answers_a_shell_and_ends(tmp_path: Path) -> None:
         client.enqueue("mail")
     asked = {
         **os.environ,
-        VARIABLE: "bash_complete",
+        COMPLETING: "bash_complete",
         "COMP_WORDS": "windlass jobs --queue m",
         "COMP_CWORD": "3",
         "WINDLASS_URL": f"sqlite:///{tmp_path}/jobs.db",

@@ -1,4 +1,5 @@
 import asyncio
+import json
 import threading
 from pathlib import Path
 
@@ -8,8 +9,8 @@ import windlass
 from tests.cli.conftest import URL, Run
 from tests.cli.given_jobs import Given, fill
 from windlass.cli import job_list
-from windlass.cli.job_follow import follow, new_lines
-from windlass.core.job import LogLine, Note, Progress
+from windlass.cli.job_follow import follow
+from windlass.core.job import Note, Progress
 from windlass.testing.clock import FakeClock
 
 
@@ -157,15 +158,61 @@ def test_bytes_that_are_json_are_read_for_what_is_secret_in_them(run: Run, paylo
     assert "hush" not in told.out
 
 
-def test_what_a_handler_marks_as_secret_is_hidden_with_its_app(run: Run) -> None:
-    code = (
-        "from typing import Annotated\nimport windlass\nfrom windlass import Secret\n"
-        f"app = windlass.App({URL!r})\n@app.job\ndef pay(number: Annotated[str, Secret], sum: int) -> None: ...\n"
-    )
-    Path("shop.py").write_text(code)
-    job_id = run("enqueue", "pay", "number=4711", "sum=3", "--app", "shop:app").out.strip()
+SHOP = f"""
+from dataclasses import dataclass
+from typing import Annotated
 
-    assert '{"number": "***", "sum": 3}' in run("jobs", "show", job_id, "--app", "shop:app").out
+import windlass
+from windlass import Secret
+
+app = windlass.App({URL!r})
+
+
+@dataclass
+class Card:
+    number: Annotated[str, Secret]
+    holder: str
+
+
+@app.job
+def pay(pin: Annotated[str, Secret], cards: list[Card]) -> None: ...
+"""
+
+
+def test_what_a_handler_marks_as_secret_is_hidden_also_without_its_app(run: Run) -> None:
+    """S19."""
+    Path("shop.py").write_text(SHOP)
+    args = '{"pin": "canary", "cards": [{"number": "canary", "holder": "Ada"}]}'
+    job_id = run("enqueue", "pay", "--args", args, "--app", "shop:app").out.strip()
+    put = run("schedules", "put", "nightly", "pay", "--every", "1d", "--args", args, "--app", "shop:app")
+    shown = '{"pin": "***", "cards": [{"number": "***", "holder": "Ada"}]}'
+
+    looks = [
+        run(*words, *form, "--url", URL)
+        for words in (("jobs", "show", job_id), ("jobs", "list"), ("why", job_id), ("schedules", "show", "nightly"))
+        for form in ((), ("--json",))
+    ]
+
+    assert put.code == 0
+    assert [look.code for look in looks] == [0] * 8
+    assert [n for n, look in enumerate(looks) if "canary" in look.out + look.err] == []
+    assert shown in looks[0].out
+    assert "windlass-secret=pin,cards[].number" in looks[0].out
+    assert looks[1].document["payload"] == json.loads(shown)
+    assert looks[1].document["headers"] == {"windlass-secret": "pin,cards[].number"}
+    assert shown in looks[6].out
+
+
+def test_what_the_app_marks_as_secret_is_hidden_of_jobs_that_others_made(run: Run) -> None:
+    Path("shop.py").write_text(SHOP)
+    with windlass.connect_sync(URL) as client:
+        payload = {"pin": "canary", "cards": [{"number": "canary"}, "odd"]}
+        job_id = client.enqueue("default", payload, kind="pay", headers={"windlass-secret": "..nonsense[,"}).id
+
+    told = run("jobs", "show", job_id, "--app", "shop:app", "--json")
+
+    assert told.document["payload"] == {"pin": "***", "cards": [{"number": "***"}, "odd"]}
+    assert "canary" in run("jobs", "show", job_id, "--url", URL).out
 
 
 def test_the_beginning_of_an_id_is_enough(run: Run, given: Given) -> None:
@@ -194,16 +241,6 @@ def test_following_shows_what_comes_and_ends_with_the_job(run: Run, given: Given
 def test_following_tells_by_its_code_how_the_job_ended(run: Run, given: Given) -> None:
     assert run("jobs", "show", given.succeeded, "--follow").code == 0
     assert run("jobs", "show", given.dead, "--follow").code == 1
-
-
-def test_only_lines_that_are_new_are_told_once_the_oldest_are_dropped() -> None:
-    clock = FakeClock()
-    lines = [LogLine(clock.now(), "info", text, 1) for text in "abac"]
-
-    assert new_lines([], lines) == lines
-    assert new_lines(lines[:3], lines) == lines[3:]
-    assert new_lines(lines[:3], lines[2:]) == lines[3:]
-    assert new_lines(lines[:2], lines[3:]) == lines[3:]
 
 
 def test_wrong_words_are_refused_before_anything_is_opened(run: Run) -> None:

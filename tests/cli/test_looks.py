@@ -9,7 +9,7 @@ import windlass
 from tests.cli.conftest import URL, Run
 from tests.cli.given_jobs import Given, fill
 from windlass import NewJob
-from windlass.cli.stats import TICKS, sparkline
+from windlass.cli.sparkline import TICKS, sparkline
 from windlass.core.store import ServerRecord
 
 
@@ -104,8 +104,8 @@ def test_stats_are_of_all_queues_or_of_one(run: Run) -> None:
 
 
 def test_a_line_of_bars_shows_what_is_more_than_none() -> None:
-    assert sparkline([0, 0]) == TICKS[1] * 2
-    assert sparkline([0, 1, 1000]) == TICKS[1] + TICKS[2] + TICKS[8]
+    assert sparkline([0, 0]) == TICKS[0] * 2
+    assert sparkline([0, 1, 1000]) == TICKS[0] + TICKS[1] + TICKS[7]
     assert sparkline([]) == ""
 
 

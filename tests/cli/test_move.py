@@ -7,6 +7,8 @@ import pytest
 import windlass
 from tests.cli.conftest import Run
 from windlass import NewJob
+from windlass.client.mover import Carried, Told, move
+from windlass.core.errors import StoreUnavailable
 
 OLD = "sqlite:///old.db"
 NEW = "sqlite:///new.db"
@@ -76,6 +78,26 @@ def test_jobs_that_still_run_are_left_out_and_named(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("old")
+def test_one_that_is_interrupted_is_written_down_with_what_it_has_moved(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def half(*clients: windlass.Client, to: str, wait: float, told: Told) -> Carried:
+        def once(carried: Carried) -> None:
+            told(carried)
+            if carried.jobs:
+                raise StoreUnavailable("away")
+
+        return await move(*clients, to=to, wait=wait, told=once)
+
+    monkeypatch.setattr("windlass.cli.move.move_jobs", half)
+    assert run("move", OLD, NEW, "--yes").code == 5
+
+    for url in (OLD, NEW):
+        [entry] = run("audit", "--json", "--url", url).document["entries"]
+        assert entry["detail"] == {"jobs": "2", "schedules": "0", "kv": "1", "interrupted": "yes"}
+
+
+@pytest.mark.usefixtures("old")
 def test_a_plan_changes_nothing(run: Run) -> None:
     hold("b", OLD)
 
@@ -90,7 +112,7 @@ def test_a_plan_changes_nothing(run: Run) -> None:
 @pytest.mark.parametrize(
     "words, code, told",
     [
-        ([OLD, NEW], 2, "nobody is here to ask: give --yes"),
+        ([OLD, NEW], 2, "nobody is here to answer: give --yes, or look first with --plan"),
         ([OLD], 2, "say where to: windlass move SRC DST"),
         ([OLD, NEW, "--undo"], 2, "--undo is for one store"),
         ([OLD, OLD, "--yes"], 2, "a store cannot be moved to itself"),

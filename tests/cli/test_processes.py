@@ -120,6 +120,33 @@ def test_no_line_is_wider_than_the_terminal(columns: str) -> None:
         assert max(map(len, seen.splitlines())) <= max(int(columns), 60), seen
 
 
+@pytest.mark.parametrize(
+    "typed, code, left",
+    [(b"y\n", 0, 0), (b"n\n", 1, 2), (b"\n", 1, 2), (b"\x04", 130, 2)],
+    ids=["yes", "no", "nothing", "end"],
+)
+def test_a_person_is_asked_before_many_jobs_are_changed(typed: bytes, code: int, left: int) -> None:
+    with windlass.connect_sync(URL) as client:
+        client.enqueue_many([windlass.NewJob("mail")] * 2)
+    ours, theirs = pty.openpty()
+    os.write(ours, typed)
+
+    words = [*COMMAND, "jobs", "cancel", "--queue", "mail", "--json", "--url", URL]
+    done = subprocess.run(
+        words, check=False, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, timeout=60, env=PLAIN
+    )
+
+    seen = os.read(ours, 65536).decode()
+    os.close(theirs)
+    os.close(ours)
+    assert "Cancel 2 jobs (queue mail)? [y/N]: " in seen
+    assert (done.returncode, "nothing was done" in seen) == (code, code != 0)
+    # what is asked does not spoil what a program reads
+    assert (json.loads(done.stdout)["changed"] == 2) if left == 0 else (done.stdout == b"")
+    with windlass.connect_sync(URL) as client:
+        assert client.stats("mail").pending == left
+
+
 def test_a_reader_that_leaves_ends_it_quietly() -> None:
     ours, theirs = os.pipe()
     os.close(ours)

@@ -21,8 +21,8 @@ def url() -> Iterator[str]:
 def test_the_doctor_makes_no_store_where_there_is_none(run: Run, url: str) -> None:
     done = run("doctor", "--url", url)
 
-    assert (done.code, done.out) == (5, "")
-    assert "yet: look at the URL, or let the first enqueue make it" in done.err
+    assert (done.code, done.err) == (5, "")
+    assert "yet: look at the URL, or let the first enqueue make it" in done.out
     assert keys_of(url) == set()
 
 

@@ -12,9 +12,11 @@ from tests.each_store import WHOLE, new_url
 from windlass import AlreadyRunning, Client, InvalidValue, NewJob, StoreMoved, StoreUnavailable, Unique, connect
 from windlass.client import mover
 from windlass.client.mover import Carried, move, undo
-from windlass.core.job import Job
-from windlass.core.moving import Parcel
+from windlass.core.job import Failure, Job
+from windlass.core.moving import Moved, Parcel
+from windlass.core.verdict import ToRetry
 from windlass.testing import FakeClock
+from windlass.testing.conformance.given import settlement
 
 TO: Final = "postgres://elsewhere"
 GONE: Final = Unique("gone", until=timedelta(hours=1))
@@ -148,7 +150,7 @@ async def test_clients_of_the_old_store_are_told_where_the_jobs_are(clock: FakeC
         with pytest.raises(StoreMoved):
             await source.claim("a")
 
-        await undo(source.store)
+        await undo(source)
         assert (await source.enqueue("a")).created
 
 
@@ -366,3 +368,115 @@ async def test_a_store_that_was_away_for_a_while_is_tried_again(clock: FakeClock
 
 async def nothing() -> None:
     """Let it happen."""
+
+
+class Interrupted:
+    """A store that something happens to just before one of its calls, once."""
+
+    def __init__(self, store: Any, name: str, meanwhile: Callable[[], Any]) -> None:  # noqa: ANN401 - as good as a store
+        self._store = store
+        self._name = name
+        self._meanwhile = meanwhile
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a store has
+        found = getattr(self._store, name)
+        if name != self._name:
+            return found
+
+        async def call(*args: object, **kwargs: object) -> object:
+            self._name = ""
+            await self._meanwhile()
+            return await found(*args, **kwargs)
+
+        return call
+
+
+async def test_a_job_that_ends_at_the_last_moment_and_waits_again_goes_over(clock: FakeClock) -> None:
+    async with in_memory(clock) as source, in_memory(clock) as target:
+        await source.enqueue("a", b"slow")
+        claim = await source.claim("a")
+        assert claim is not None
+        store = source.store
+
+        async def nack() -> None:
+            await store.settle([settlement(claim, ToRetry(timedelta(minutes=1), Failure("not yet")))])
+
+        interrupted: Any = Interrupted(store, "newest", nack)
+        source.store = interrupted
+        await move(source, target, to=TO, wait=0, told=told)
+        source.store = store
+
+        assert [job.payload for job in await everything(target)] == [b"slow"]
+
+
+async def test_two_do_not_move_a_store_at_once_and_none_undoes_it_meanwhile(clock: FakeClock) -> None:
+    async with in_memory(clock) as source, in_memory(clock) as target, source.lock(mover.LEAVING, 60):
+        for call in (lambda: move(source, target, to=TO, wait=0, told=told), lambda: undo(source)):
+            calling = asyncio.ensure_future(call())
+            while not calling.done():
+                await clock.timers(1)
+                await clock.let_pass(1)
+
+            with pytest.raises(AlreadyRunning, match="another process moves jobs"):
+                await calling
+
+
+async def test_a_mover_whose_lock_was_lost_has_moved_all_the_same(clock: FakeClock) -> None:
+    async with in_memory(clock) as source, in_memory(clock) as target:
+        await source.enqueue("a", b"once")
+        store = target.store
+
+        async def sleep() -> None:
+            clock.advance(mover.LOCK_TTL)
+            assert await store.lock(mover.ARRIVING, "another", mover.LOCK_TTL)
+
+        interrupted: Any = Interrupted(store, "unpack", sleep)
+        target.store = interrupted
+        carried = await move(source, target, to=TO, wait=0, told=told)
+        target.store = store
+
+        assert carried.jobs == 1
+
+
+async def test_what_came_over_before_a_mover_died_does_not_run_again_when_the_rest_comes_back(clock: FakeClock) -> None:
+    async with in_memory(clock) as source, in_memory(clock) as target:
+        await source.enqueue_many([NewJob("a", b"1"), NewJob("a", b"2")])
+        await source.store.set_moved(Moved(TO, "cut short"))
+        packed = await source.store.pack("a", limit=1)
+        assert await target.store.unpack(Parcel("cut short", "a", 1, packed))
+        assert await _work_off(target) == [packed.jobs[0].id]
+
+        await move(target, source, to="sqlite:///back.db", wait=0, told=told)
+
+        assert [job.payload for job in await everything(source)] == [b"2"]
+
+
+async def test_a_store_whose_own_jobs_still_have_to_go_elsewhere_takes_none(clock: FakeClock) -> None:
+    async with in_memory(clock) as source, in_memory(clock) as target:
+        await target.enqueue("a")
+        await target.store.set_moved(Moved("redis://third", "cut short"))
+
+        with pytest.raises(InvalidValue, match="on its way to redis://third, with 1 job still to go"):
+            await move(source, target, to=TO, wait=0, told=told)
+
+        assert await target.store.moved() == Moved("redis://third", "cut short")
+        assert (await source.enqueue("a")).created
+
+
+async def test_a_schedule_that_skips_while_its_job_waits_comes_behind_that_job(clock: FakeClock) -> None:
+    async with in_memory(clock) as source, in_memory(clock) as target:
+        await source.enqueue("a")
+        await source.schedules.put("alone", 60, NewJob("a"), overlap="skip")
+        await source.schedules.put("often", 60, NewJob("a"), overlap="allow")
+        store, there = target.store, list[str]()
+
+        async def look() -> None:
+            there.extend(schedule.id for schedule in (await store.schedules()).schedules)
+
+        interrupted: Any = Interrupted(store, "unpack", look)
+        target.store = interrupted
+        await move(source, target, to=TO, wait=0, told=told)
+        target.store = store
+
+        assert there == ["often"]
+        assert await target.schedules.get("alone") is not None

@@ -174,11 +174,13 @@ class Unspeakable:
         message = "not today"
         raise RuntimeError(message)
 
+    __repr__ = __str__
+
 
 @pytest.mark.parametrize(
     "record, text",
     [
-        (a_record("%d", "no number"), "theirs: str that cannot be put together: TypeError"),
+        (a_record("%d", "no number"), "theirs: %d ('no number',)"),
         (a_record("%s", Unspeakable()), "theirs: str that cannot be put together: RuntimeError"),
         (a_record(Unspeakable()), "theirs: Unspeakable that cannot be put together: RuntimeError"),
     ],

@@ -9,6 +9,7 @@ from tests.http.given_app import LIMITED, an_app, secret_of
 from tests.http.given_tokens import bearer
 from windlass import NewJob
 from windlass.api.roles import Role
+from windlass.codec import Encoded
 from windlass.core.states import State
 from windlass.core.store import AuditEntry
 from windlass.http.routes import jobs
@@ -321,6 +322,28 @@ async def test_whoever_only_looks_sees_nothing_that_sounds_secret(who: Role, how
         assert _plain(job, "result") == {"token": "***"}
         assert job["headers"] == {"authorization": "***", "trace": "1"}
     assert (_plain(made, "payload"), _plain(made, "result")) == (payload, {"token": "canary"})
+
+
+@pytest.mark.parametrize("codec", ["json", "raw"])
+async def test_whoever_only_looks_sees_no_secret_fields(codec: str) -> None:
+    """S19: the job tells which they are."""
+    payload = {"pin": "canary", "cards": [{"number": "canary", "holder": "Ada"}], "n": 1}
+    headers = {"windlass-secret": "pin,cards[].number,no.such[],]..["}
+    async with an_app() as given:
+        job = NewJob("a", Encoded(json.dumps(payload).encode(), codec), headers=headers)
+        [done] = await given.client.enqueue_many([job])
+        await given.client.schedules.put("nightly", "0 2 * * *", job)
+        look = [await given.get(path, who=Role.VIEW) for path in (f"/jobs/{done.id}", "/jobs", "/jobs/newest")]
+        look += [await given.post("/schedules/get", {}, who=who) for who in (Role.VIEW, Role.OPERATE)]
+        made = (await given.get(f"/jobs/{done.id}", who=Role.PRODUCE)).document
+
+    for told in (look[0].document, look[1].document["jobs"][0], look[3].document["schedules"][0]):
+        assert _plain(told, "payload") == {"pin": "***", "cards": [{"number": "***", "holder": "Ada"}], "n": 1}
+        assert told["headers"] == headers
+    assert [b"canary" in each.body for each in look[:4]] == [False] * 4
+    assert _plain(made, "payload") == payload
+    # who may write a schedule back has to have all of it
+    assert _plain(look[4].document["schedules"][0], "payload") == payload
 
 
 def _plain(job: Any, field: str) -> object:  # noqa: ANN401 - as it was told

@@ -11,9 +11,8 @@ from tests.http.given_app import LIMITED, GivenApp, an_app, until
 from tests.http.streams import Stream, a_stream, time_passes
 from windlass.api.roles import Role
 from windlass.core.errors import StoreUnavailable
-from windlass.core.job import LogLine
 from windlass.http import streaming
-from windlass.http.following import LOOK_EVERY, new_lines
+from windlass.http.following import LOOK_EVERY
 from windlass.testing import FakeClock
 from windlass.testing.clock import START
 
@@ -210,27 +209,6 @@ async def test_a_log_that_cannot_be_told_is_refused() -> None:
         odd = await given.get("/jobs/0190c5f0-3f2a-7c1b-9c2e-5d3a6f1b2c4d/log?follow=1")
 
     assert (unknown.status, unknown.error, odd.status) == (404, "job_not_found", 422)
-
-
-A, B, C = (LogLine(START, "info", text, 1) for text in "abc")
-
-
-@pytest.mark.parametrize(
-    "told, now, new",
-    [
-        ((), (A, B), (A, B)),
-        ((A,), (A,), ()),
-        ((A,), (A, A), (A,)),
-        ((A, B), (B, C), (C,)),
-        ((A, B, A), (A, C), (C,)),
-        ((A, B), (C,), (C,)),
-        ((A, B), (), ()),
-    ],
-)
-def test_new_lines_are_those_after_what_is_left_of_the_told(
-    told: tuple[LogLine, ...], now: tuple[LogLine, ...], new: tuple[LogLine, ...]
-) -> None:
-    assert new_lines(told, now) == new
 
 
 def test_a_line_comes_from_a_served_process_while_its_job_runs(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 from tests.http.given_app import LIMITED, GivenApp, an_app
 from tests.http.hostile_calls import CORPUS
 from windlass.api.roles import Role
+from windlass.client import parcel_size
 from windlass.core.moving import Moved
-from windlass.http import parcels
 
 AWAY = {"to": "postgres://db/jobs", "move": "move-1"}
 JOB: dict[str, Any] = {
@@ -164,7 +164,7 @@ async def test_what_cannot_be_moved_is_refused(path: str, wrong: object) -> None
 
 
 async def test_a_parcel_has_as_many_jobs_as_fit_and_their_keys_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parcels, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(parcel_size, "MOST_BYTES", 1_000)
     payload = {"payload": "x" * 400}
     jobs = [{"queue": "q", "unique": f"key-{n}", **payload} for n in range(4)]
     async with an_app() as given:

@@ -60,7 +60,9 @@ def test_a_mistake_is_told_without_its_words(caplog: pytest.LogCaptureFixture) -
     [
         ("127.0.0.1", "127.0.0.1:9400", 200),
         ("127.0.0.1", "[::1]:9400", 200),
+        ("127.0.0.1", "127.8.9.1:9400", 200),
         ("127.0.0.1", "evil.example", 421),
+        ("127.0.0.1", "127.0.0.1.evil.example", 421),
         ("0.0.0.0", "jobs.example:9400", 200),  # noqa: S104 - what an operator may want
     ],
 )

@@ -121,7 +121,7 @@ async def test_without_the_store_it_tells_so_and_nothing_falls(
         assert told["windlass_store_up"] == 0
         assert told[total] == before[total] == 1
         assert "windlass_queue_depth{queue=email,state=pending}" not in told
-        assert told["process_open_fds"] > 0
+        assert any(name.startswith("windlass_build_info") for name in told)
     assert back["windlass_store_up"] == 1
     assert caplog.messages == ["metrics go without the store, until it is back: away"]
 

@@ -14,9 +14,9 @@ pytest.register_assert_rewrite(*(f"windlass.testing.{part}" for part in ("compar
 from tests.each_store import LEAN, STORES, new_place  # noqa: E402 - the line above comes first
 from windlass.testing.machine import EXAMPLES, run_machine  # noqa: E402 - as above
 
-HERE: Final = {"memory": 100, "sqlite": 40, "redis": 30, "postgres": 20}
-FARTHER: Final = 10
-FARTHEST: Final = 4
+HERE: Final = {"memory": 75, "sqlite": 30, "redis": 22, "postgres": 15}
+FARTHER: Final = 8
+FARTHEST: Final = 3
 """Of a store whose moves another one shows: here it is about the way there."""
 
 

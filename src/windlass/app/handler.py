@@ -19,6 +19,7 @@ from windlass.engine.context import Context, current
 from windlass.handlers.arguments import JsonArguments
 from windlass.handlers.registered import Registered
 from windlass.handlers.results import ResultReader
+from windlass.handlers.secret_paths import HEADER
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -65,6 +66,9 @@ class Enqueueing(Generic[P, R]):
         payload = Encoded(self._arguments.encode(args, kwargs), JSON.name)
         queue, _, *rest = self._template
         job = NewJob._make((queue, payload, *rest))
+        known = self._arguments.headers
+        if known is not None:
+            job = job._replace(headers=_with(job.headers, known))
         if job.tenant is None:
             tenant = self.app.tenant_now()
             job = job if tenant is None else job._replace(tenant=tenant)
@@ -124,7 +128,7 @@ class Handler(Enqueueing[P, R]):
 
     @property
     def secret_fields(self) -> tuple[str, ...]:
-        """The parameters that are marked with `Secret`."""
+        """The paths of what is marked with `Secret`: `pin`, `card.number`, `items[].code`."""
         return self._arguments.secret_fields
 
     def options(
@@ -144,6 +148,7 @@ class Handler(Enqueueing[P, R]):
     ) -> BoundOptions[P, R]:
         """Return the same handler with options for its next jobs, each as `Client.enqueue` takes it."""
         mine = self._template
+        _check_headers(headers)
         template = NewJob(
             queue=mine.queue if queue is None else queue,
             id=id,
@@ -192,6 +197,23 @@ class Handler(Enqueueing[P, R]):
         with suppress(InvalidValue):
             return self._arguments.signature.annotation(name) is Context
         return False
+
+
+def _with(headers: Mapping[str, str] | None, known: Mapping[str, str]) -> Mapping[str, str]:
+    if headers is None:
+        return known
+    if not isinstance(headers, Mapping):
+        # refused with all the rest of the job
+        return headers
+    return {**headers, **known}
+
+
+def _check_headers(headers: object) -> None:
+    if isinstance(headers, Mapping) and HEADER in headers:
+        message = (
+            f"header {HEADER!r} is written by handlers: mark arguments with windlass.Secret, or choose another name"
+        )
+        raise InvalidValue(message)
 
 
 class AsyncHandler(Handler[P, R]):

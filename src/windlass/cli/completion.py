@@ -7,8 +7,8 @@ from click.shell_completion import get_completion_class
 
 from windlass.cli.options import output_options
 from windlass.cli.output import note, print_json
+from windlass.cli.program import COMPLETING
 
-VARIABLE: Final = "_WINDLASS_COMPLETE"
 WHERE: Final = {
     "bash": 'write it to a file and source that from ~/.bashrc, or add: eval "$(windlass completion bash)"',
     "zsh": 'write it to a folder of your $fpath as _windlass, or add to ~/.zshrc: eval "$(windlass completion zsh)"',
@@ -31,7 +31,7 @@ def completion(*, shell: str, as_json: bool) -> None:
     made = get_completion_class(shell)
     assert made is not None  # noqa: S101 - click knows these three
     # completion asks the program itself, which is not needed for the script
-    script = made(click.Command("windlass"), {}, "windlass", VARIABLE).source()
+    script = made(click.Command("windlass"), {}, "windlass", COMPLETING).source()
     if as_json:
         print_json({"shell": shell, "script": script, "where": WHERE[shell]})
         return

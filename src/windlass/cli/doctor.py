@@ -1,14 +1,13 @@
 """`windlass doctor`: looks for what is wrong, and says what to do."""
 
 import asyncio
-from datetime import timedelta
 from typing import Final
 
 import click
 
 from windlass.cli.options import output_options, store_options
 from windlass.cli.output import BAD, FAINT, GOOD, POOR, Cell, print_json, print_paragraph, say
-from windlass.cli.reach import Choice, Reached, outside, reached
+from windlass.cli.reach import Choice, Reached, dead_after, reached, settings_of
 from windlass.client.checkup import checkup, worst
 from windlass.core.errors import (
     Fenced,
@@ -85,13 +84,11 @@ def _advice(error: StoreUnavailable) -> str:
 
 async def _look(choice: Choice) -> list[Finding]:
     async with reached(choice) as found:
-        settings = outside(choice) if found.app is None else found.app.config
-        dead_after = settings.value("dead_after")
-        assert isinstance(dead_after, timedelta)  # noqa: S101 - the form of the setting says so
+        settings = settings_of(choice, found)
         return [
             _settings(settings.unknown),
             *_app(found),
-            *await checkup(found.client.store, dead_after=dead_after, clock=SystemClock().now),
+            *await checkup(found.client.store, dead_after=dead_after(settings), clock=SystemClock().now),
         ]
 
 

@@ -14,7 +14,7 @@ from windlass.cli.reach import Choice, reached
 from windlass.client.claims import DEAD_AFTER
 from windlass.client.client import Client
 from windlass.client.results import Completed, NotFound
-from windlass.core.duration import later
+from windlass.client.server_details import is_live
 from windlass.core.errors import DecodeError
 from windlass.core.job import Enqueued, Job
 from windlass.core.states import State
@@ -114,7 +114,7 @@ async def _wait(client: Client, done: Enqueued, wait: timedelta, told: dict[str,
 async def _any_server(client: Client) -> bool:
     now, servers = client.clock.now(), await client.store.servers()
     # one that serves the store over HTTP does no jobs
-    return any(later(server.seen_at, DEAD_AFTER) > now for server in servers if SERVES not in server.details)
+    return any(is_live(server, now, DEAD_AFTER) for server in servers if SERVES not in server.details)
 
 
 def _result(client: Client, job: Job) -> Any:  # noqa: ANN401 - the JSON edge

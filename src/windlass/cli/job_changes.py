@@ -1,15 +1,13 @@
 """Changing jobs from the command line: by their ids, or all that match, counted and asked for first."""
 
 import asyncio
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
-import click
-
+from windlass.cli.asking import ask
 from windlass.cli.audited import write_down, write_down_jobs
 from windlass.cli.job_filter import in_words
 from windlass.cli.job_ids import found_id
@@ -27,7 +25,6 @@ from windlass.exit_codes import ExitCode, exit_code_of
 
 LOOKED_AT: Final = 20_000
 """Records that one step of a count looks at."""
-
 
 Failed: TypeAlias = list[tuple[str, WindlassError]]
 """What could not be changed, and why."""
@@ -142,7 +139,7 @@ def change_by_filter(chosen: JobFilter, change: Change, way: Way) -> ExitCode:
         _tell(change, matched, Counter(), as_json=way.as_json, dry_run=way.dry_run)
         return ExitCode.DONE
     # between two visits: nobody holds a store while a person thinks
-    _ask(f"{change.verb} {_jobs(matched)}{_described(chosen)}?", way)
+    ask(f"{change.verb} {_jobs(matched)}{_described(chosen)}?", yes=way.yes, first="--dry-run")
     return asyncio.run(_changed(chosen, change, way, matched, last))
 
 
@@ -215,23 +212,6 @@ async def _count(client: Client, operation: Operation, chosen: JobFilter) -> tup
                 if before is None:
                     break
     return count, last
-
-
-def _ask(question: str, way: Way) -> None:
-    if way.yes:
-        return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        message = f"{question} nobody is here to answer: give --yes, or look first with --dry-run"
-        raise click.UsageError(message)
-    try:
-        sure = click.confirm(question, err=True)
-    except click.Abort:
-        note("")
-        note("nothing was done")
-        raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
-    if not sure:
-        note("nothing was done")
-        raise click.exceptions.Exit(ExitCode.FAILED)
 
 
 def _tell(

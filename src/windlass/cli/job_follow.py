@@ -9,29 +9,21 @@ import click
 from windlass.cli.escaped import escaped
 from windlass.cli.job_shown import log_text, progress_bar, progress_text
 from windlass.cli.output import note, on_terminal, print_text, room
-from windlass.client.bell import Bell
 from windlass.client.client import Client
+from windlass.client.new_lines import new_lines
 from windlass.core.errors import StoreUnavailable
 from windlass.core.job import Job, LogLine, Progress
-from windlass.core.topics import ENDS, queue_topic
 
 EVERY: Final = 0.5
-"""Seconds between two looks: stores tell of ends, and of no line or step in between."""
+"""Seconds between two looks, however much happens: stores tell of no line or step."""
 
 
 async def follow(client: Client, job: Job, *, quiet: bool) -> Job | None:
     """Show the new lines and the progress of a job until its end; return it as it was then, None when it is gone."""
     teller = _Silent() if quiet else _Teller(job)
-    bell = Bell(client.clock)
-    stop = client.store.listen((ENDS, queue_topic(job.queue)), bell.ring)
-    # what happened before anybody listened is seen by a first look
-    bell.ring()
-    found: Job | None = job
     away = False
     try:
-        while found is not None and not found.state.finished:
-            await bell.wait(EVERY)
-            bell.clear()
+        while True:
             try:
                 [found] = await client.store.get((job.id,))
             except StoreUnavailable as error:
@@ -41,14 +33,15 @@ async def follow(client: Client, job: Job, *, quiet: bool) -> Job | None:
                 if not away:
                     note(f"warning: {error}")
                 away = True
-                continue
-            away = False
-            if found is not None:
-                teller.tell(found)
+            else:
+                away = False
+                if found is not None:
+                    teller.tell(found)
+                if found is None or found.state.finished:
+                    return found
+            await client.clock.sleep(EVERY)
     finally:
-        stop()
         teller.close()
-    return found
 
 
 class _Silent:
@@ -102,14 +95,3 @@ class _Teller(_Silent):
         if self._drawn:
             click.echo("\r\x1b[K", nl=False, color=True)
         self._drawn = False
-
-
-def new_lines(before: Sequence[LogLine], after: Sequence[LogLine]) -> Sequence[LogLine]:
-    """Return the lines of `after` that are not in `before`; the oldest may have been dropped meanwhile."""
-    if not before:
-        return after
-    # the last line that is known may stand there several times: the match that leaves the least as new is meant
-    for known in range(min(len(before), len(after)), 0, -1):
-        if tuple(after[:known]) == tuple(before[-known:]):
-            return after[known:]
-    return after

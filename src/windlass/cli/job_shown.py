@@ -2,19 +2,19 @@
 
 import base64
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from windlass.cli.output import BAD, FAINT, GOOD, POOR, STRONG, Cell
 from windlass.cli.times import distance, length, shown_at
 from windlass.codec import JSON
-from windlass.config.hidden import hidden
-from windlass.config.masked import HIDDEN
+from windlass.config.hidden import hidden, hidden_headers, hidden_payload
 from windlass.core.errors import DecodeError
 from windlass.core.job import Delivery, Job, LogLine, Progress
 from windlass.core.names import shortened
 from windlass.core.states import State
+from windlass.handlers.secret_paths import read
 
 HEADS: Final = ("ID", "QUEUE", "KIND", "STATE", "ATTEMPT", "WHEN", "CREATED", "NOTE")
 NARROW_HEADS: Final = ("ID", "STATE", "WHEN", "NOTE")
@@ -79,7 +79,10 @@ def _note(job: Job) -> str:
 
 
 def fields(job: Job, now: datetime, secrets: Collection[str] = ()) -> list[tuple[str, Cell | str]]:
-    """Return all of a job but its history and log, line by line; what it has not is left out."""
+    """Return all of a job but its history and log, line by line; what it has not is left out.
+
+    `secrets` are paths of what is to be hidden beside those that are stored with the job.
+    """
     known: list[tuple[str, Cell | str | None]] = [
         ("id", Cell(job.id, STRONG)),
         ("state", Cell(_state(job), STYLES[job.state])),
@@ -99,8 +102,8 @@ def fields(job: Job, now: datetime, secrets: Collection[str] = ()) -> list[tuple
         ("schedule", job.schedule_id),
         ("limit key", job.limit_key),
         ("progress", None if job.progress is None else progress_bar(job.progress) + progress_text(job.progress)),
-        ("headers", " ".join(f"{name}={value}" for name, value in _headers(job).items()) or None),
-        ("payload", shortened(_text(*_carried(job.payload, job.codec, secrets)), _PAYLOAD) or "(empty)"),
+        ("headers", " ".join(f"{name}={value}" for name, value in hidden_headers(job.headers).items()) or None),
+        ("payload", shortened(_text(*_payload(job, secrets)), _PAYLOAD) or "(empty)"),
         ("result", None if job.result is None else shortened(_text(*_result(job)), _PAYLOAD)),
         ("last error", None if job.last_error is None else Cell(job.last_error, BAD)),
     ]
@@ -164,14 +167,14 @@ def progress_bar(progress: Progress, width: int = 24) -> str:
 
 def document(job: Job, secrets: Collection[str] = (), *, whole: bool = False) -> dict[str, Any]:
     """Return a job for programs, by the names of the HTTP API; with history and log when it is `whole`."""
-    payload, payload_bytes = _carried(job.payload, job.codec, secrets)
+    payload, payload_bytes = _payload(job, secrets)
     result, result_bytes = _result(job)
     told = job._asdict() | {
         "payload": payload,
         "payload_base64": _base64(payload_bytes),
         "result": result,
         "result_base64": _base64(result_bytes),
-        "headers": _headers(job),
+        "headers": hidden_headers(job.headers),
         "progress": None if job.progress is None else job.progress._asdict(),
         "history": [_delivery(each) for each in job.history],
         "log": [line._asdict() for line in job.log],
@@ -201,29 +204,26 @@ def _at(at: datetime | None, now: datetime) -> str | None:
     return None if at is None else f"{shown_at(at, UTC)} ({distance(at, now)})"
 
 
-def _headers(job: Job) -> dict[str, str]:
-    shown: dict[str, str] = hidden(dict(job.headers))
-    return shown
+def _payload(job: Job, secrets: Collection[str]) -> tuple[object, bytes | None]:
+    return _carried(job.payload, job.codec, lambda value: hidden_payload(value, job.headers, read(secrets)))
 
 
 def _result(job: Job) -> tuple[object, bytes | None]:
-    return (None, None) if job.result is None else _carried(job.result, job.result_codec, ())
+    return (None, None) if job.result is None else _carried(job.result, job.result_codec, hidden)
 
 
-def _carried(data: bytes, codec: str | None, secrets: Collection[str]) -> tuple[object, bytes | None]:
+def _carried(data: bytes, codec: str | None, hide: Callable[[object], object]) -> tuple[object, bytes | None]:
     """Return a payload or a result as a value without its secrets, or as bytes where it is none.
 
     Bytes that a caller wrote as JSON are read too: a password in them is none the less one.
     """
     try:
-        shown: object = hidden(JSON.decode(data))
+        shown = hide(JSON.decode(data))
     except DecodeError:
         return _plain(data)
-    if isinstance(shown, dict):
-        named = cast("dict[str, object]", shown)
-        return named | {name: HIDDEN for name in secrets if name in named}, None
     # a text, a number or null that no codec wrote is taken as it stands
-    return (shown, None) if codec == JSON.name or data.lstrip().startswith(b"[") else _plain(data)
+    is_value = codec == JSON.name or data.lstrip().startswith((b"{", b"["))
+    return (shown, None) if is_value else _plain(data)
 
 
 def _plain(data: bytes) -> tuple[object, bytes | None]:

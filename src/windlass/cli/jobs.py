@@ -87,7 +87,8 @@ def show(*, job_id: str, following: bool, traceback: bool, app: str | None, url:
     """Show everything of one job: times, payload, attempts, errors, log, result.
 
     ID may be the beginning of an id, of 8 characters or more, if it is the only one that begins so. Values under names
-    that sound secret are hidden, and with --app what its handlers mark with `Secret`.
+    that sound secret are hidden, and what a handler marks with `Secret`: of a job that its handler has enqueued, and
+    with --app of every job of its kind.
 
     With --follow it ends with 0 when the job has succeeded, and with 1 when it is dead or cancelled.
     """
@@ -118,9 +119,8 @@ def _ended(job: Job | None, wanted: JobId, *, told: bool) -> ExitCode:
         note(f"note: job {wanted} has ended or was deleted, and its record was not kept")
         return ExitCode.NOT_FOUND
     if told:
-        say(
-            f"{job.state}{f': {job.last_error}' if job.last_error and job.state is not State.SUCCEEDED else ''}", STRONG
-        )
+        why = f": {job.last_error}" if job.last_error and job.state is not State.SUCCEEDED else ""
+        say(f"{job.state}{why}", STRONG)
     return ExitCode.DONE if job.state is State.SUCCEEDED else ExitCode.FAILED
 
 

@@ -1,7 +1,6 @@
 """`windlass move`: take what waits in one store to another."""
 
 import asyncio
-import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -9,10 +8,12 @@ from typing import Final
 
 import click
 
+from windlass.cli.asking import ask
 from windlass.cli.audited import as_option, write_down
 from windlass.cli.options import output_options, read_duration
 from windlass.cli.output import GOOD, POOR, note, print_json, say
 from windlass.cli.progress import progress_bar
+from windlass.cli.reach import check_survives
 from windlass.client.client import Client
 from windlass.client.mover import Carried
 from windlass.client.mover import move as move_jobs
@@ -20,7 +21,6 @@ from windlass.client.mover import undo as undo_move
 from windlass.client.spoken import counted
 from windlass.config.masked import masked
 from windlass.connect import connect, without_creating
-from windlass.core.errors import InvalidValue
 from windlass.core.moving import Moved
 from windlass.core.stats import QueueStats, total
 from windlass.exit_codes import ExitCode
@@ -33,7 +33,7 @@ NAMED: Final = 10
 @click.command()
 @click.argument("source", metavar="SRC")
 @click.argument("target", metavar="[DST]", required=False)
-@click.option("--wait", callback=read_duration, metavar="DURATION", help="How long running jobs may take to end; 30s.")
+@click.option("--wait", callback=read_duration, metavar="TIME", help="How long running jobs may take to end; 30s.")
 @click.option("--plan", is_flag=True, help="Only tell what would go over.")
 @click.option("--undo", is_flag=True, help="Let SRC take jobs again; what went over stays where it is.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -89,12 +89,9 @@ def _check_undo(target: str | None, *, plan: bool) -> None:
 def _ask(source: str, target: str, *, yes: bool) -> None:
     if yes:
         return
-    if not sys.stdin.isatty():
-        message = "nobody is here to ask: give --yes to move the jobs"
-        raise click.UsageError(message)
     counts = _shown_counts(asyncio.run(_plan(source)))
-    say(f"{counts} would go from {masked(source)} to {masked(target)},")
-    click.confirm("and the first takes nothing new from then on. Go ahead?", abort=True)
+    where = f"from {masked(source)} to {masked(target)}"
+    ask(f"Move {counts} {where}? The first takes nothing new from then on.", yes=yes, first="--plan")
 
 
 async def _plan(source: str) -> list[QueueStats]:
@@ -104,7 +101,7 @@ async def _plan(source: str) -> list[QueueStats]:
 
 async def _undo(source: str, actor: str) -> Moved | None:
     async with _opened(without_creating(source, look=False)) as client:
-        moved = await undo_move(client.store)
+        moved = await undo_move(client)
         if moved is not None:
             await write_down(client, actor, "undo move", moved.to, {"move": moved.move})
         return moved
@@ -113,6 +110,7 @@ async def _undo(source: str, actor: str) -> Moved | None:
 async def _move(source: str, target: str, wait: timedelta, actor: str) -> Carried:
     async with _opened(without_creating(source, look=False)) as leaving, _opened(target) as arriving:
         waiting = total(await leaving.store.stats())
+        so_far: dict[str, str] = {}
         with progress_bar("jobs", waiting.pending + waiting.scheduled) as advance:
             seen = 0
 
@@ -120,20 +118,27 @@ async def _move(source: str, target: str, wait: timedelta, actor: str) -> Carrie
                 nonlocal seen
                 advance(carried.jobs - seen)
                 seen = carried.jobs
+                so_far.update(_counts(carried), interrupted="yes")
 
-            carried = await move_jobs(leaving, arriving, to=masked(target), wait=wait.total_seconds(), told=told)
-        counts = {"jobs": str(carried.jobs), "schedules": str(carried.schedules), "kv": str(carried.kv)}
-        await write_down(leaving, actor, "move", masked(target), counts)
-        await write_down(arriving, actor, "take in", masked(source), counts)
+            try:
+                carried = await move_jobs(leaving, arriving, to=masked(target), wait=wait.total_seconds(), told=told)
+                so_far = _counts(carried)
+            finally:
+                # one that is interrupted has moved what it has moved
+                if so_far:
+                    await write_down(leaving, actor, "move", masked(target), so_far)
+                    await write_down(arriving, actor, "take in", masked(source), so_far)
         return carried
+
+
+def _counts(carried: Carried) -> dict[str, str]:
+    return {"jobs": str(carried.jobs), "schedules": str(carried.schedules), "kv": str(carried.kv)}
 
 
 @asynccontextmanager
 async def _opened(url: str) -> AsyncGenerator[Client]:
     client = connect(url)
-    if not client.store.features.survives_process:
-        message = "a store in memory lives with its process, and a command has one of its own: name another store"
-        raise InvalidValue(message)
+    check_survives(client)
     async with client:
         yield client
 

@@ -25,5 +25,5 @@ def progress_bar(what: str, total: int | None) -> Generator[Advance]:
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as drawn:
-        task = drawn.add_task(what, total=total)
-        yield lambda count: drawn.update(task, advance=count)
+        bar = drawn.add_task(what, total=total)
+        yield lambda count: drawn.update(bar, advance=count)

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -69,15 +70,37 @@ async def reached(
         app = None
         client = _connect(adjusted(str(url)), settings)
     try:
-        if not client.store.features.survives_process:
-            message = "a store in memory lives with its process, and a command has one of its own: name another store"
-            raise InvalidValue(message)
+        check_survives(client)
         if not create:
             await _open(client, settings if app is None else app.config)
         # else it opens at its first use: what is refused before that leaves no file behind
         yield Reached(client, app)
     finally:
         await (client if app is None else app).close()
+
+
+def check_survives(client: Client) -> None:
+    """Refuse a store that nobody else could ever see."""
+    if not client.store.features.survives_process:
+        message = "a store in memory lives with its process, and a command has one of its own: name another store"
+        raise InvalidValue(message)
+
+
+def settings_of(choice: Choice, found: Reached) -> Resolved:
+    """Return the settings that hold: those of the app, if one was loaded."""
+    return outside(choice) if found.app is None else found.app.config
+
+
+def dead_after(settings: Resolved) -> timedelta:
+    """Return after which silence a server counts as gone."""
+    silence = settings.value("dead_after")
+    assert isinstance(silence, timedelta)  # noqa: S101 - the form of the setting says so
+    return silence
+
+
+def shown_url(settings: Resolved) -> str:
+    """Return the URL as it was given, without secrets."""
+    return _LOOKING.sub("", masked(str(settings.value("url"))))
 
 
 def chosen_store(choice: Choice) -> str | Store:
@@ -96,8 +119,7 @@ async def _open(client: Client, settings: Resolved) -> None:
     try:
         await client.open()
     except SchemaMissing as error:
-        shown = _LOOKING.sub("", masked(str(settings.value("url"))))
-        message = f"there is no store at {shown} yet: look at the URL, or let the first enqueue make it"
+        message = f"there is no store at {shown_url(settings)} yet: look at the URL, or let the first enqueue make it"
         raise SchemaMissing(message) from error
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from windlass.cli.output import FAINT, GOOD, POOR, STRONG, Cell
 from windlass.cli.times import distance, shown_at
 from windlass.codec import JSON, RAW
-from windlass.config.hidden import hidden
+from windlass.config.hidden import hidden_headers, hidden_payload
 from windlass.core.errors import DecodeError, InvalidValue
 from windlass.core.names import shortened
 from windlass.core.rule import read_rule
@@ -86,7 +86,7 @@ def fields(schedule: Schedule, now: datetime) -> list[tuple[str, Cell | str]]:
         ("queue", schedule.queue),
         ("kind", schedule.kind or "-"),
         ("payload", shortened(_payload_text(schedule), _MOST_SHOWN) or "-"),
-        ("headers", " ".join(f"{name}={value}" for name, value in _headers(schedule).items()) or "-"),
+        ("headers", " ".join(f"{name}={value}" for name, value in hidden_headers(schedule.headers).items()) or "-"),
         ("tenant", schedule.tenant or "-"),
         ("priority", str(schedule.priority)),
         ("max attempts", str(schedule.max_attempts)),
@@ -95,7 +95,7 @@ def fields(schedule: Schedule, now: datetime) -> list[tuple[str, Cell | str]]:
 
 
 def document(schedule: Schedule) -> dict[str, Any]:
-    """Return all of a schedule, for programs; what sounds secret is hidden."""
+    """Return all of a schedule, for programs; what is secret is hidden."""
     return {
         "id": schedule.id,
         "rule": schedule.rule,
@@ -111,7 +111,7 @@ def document(schedule: Schedule) -> dict[str, Any]:
         "kind": schedule.kind,
         "payload": _payload(schedule),
         "codec": schedule.codec,
-        "headers": _headers(schedule),
+        "headers": hidden_headers(schedule.headers),
         "tenant": schedule.tenant,
         "priority": schedule.priority,
         "max_attempts": schedule.max_attempts,
@@ -145,7 +145,7 @@ def _further(schedule: Schedule) -> Sequence[datetime]:
 def _payload(schedule: Schedule) -> Any:  # noqa: ANN401 - the JSON edge
     if schedule.codec == JSON.name:
         try:
-            return hidden(JSON.decode(schedule.payload))
+            return hidden_payload(JSON.decode(schedule.payload), schedule.headers)
         except DecodeError:
             pass
     if schedule.codec == RAW and not schedule.payload:
@@ -158,8 +158,3 @@ def _payload_text(schedule: Schedule) -> str:
     if payload is None and not schedule.payload:
         return ""
     return payload if schedule.codec != JSON.name and isinstance(payload, str) else json.dumps(payload)
-
-
-def _headers(schedule: Schedule) -> dict[str, str]:
-    shown: dict[str, str] = hidden(dict(schedule.headers))
-    return shown

@@ -8,9 +8,9 @@ import click
 
 from windlass.cli.options import output_options, store_options
 from windlass.cli.output import FAINT, GOOD, POOR, STRONG, Cell, note, print_json, print_table, room
-from windlass.cli.reach import Choice, outside, reached
+from windlass.cli.reach import Choice, dead_after, reached, settings_of
 from windlass.cli.times import distance, length
-from windlass.core.duration import later
+from windlass.client.server_details import is_live
 from windlass.core.store import SERVES, ServerRecord
 
 HEADS: Final = ("NAME", "HOST", "PID", "STATE", "RUNNING", "QUEUES", "KINDS", "UP", "SEEN", "VERSION")
@@ -27,7 +27,7 @@ class Seen(NamedTuple):
 
     def live(self, server: ServerRecord) -> bool:
         """Whether a server was heard of lately."""
-        return later(server.seen_at, self.dead_after) > self.now
+        return is_live(server, self.now, self.dead_after)
 
 
 @click.command()
@@ -36,7 +36,7 @@ class Seen(NamedTuple):
 def servers(*, app: str | None, url: str | None, as_json: bool) -> None:
     """List the processes that work on the store.
 
-    `live` was heard of within dead-after (10 s by default); `silent` was not, and has not said that it stops.
+    `live` was heard of within dead-after (1 minute by default); `silent` was not, and has not said that it stops.
     """
     seen = asyncio.run(_look(Choice(app, url)))
     if as_json:
@@ -53,13 +53,11 @@ def servers(*, app: str | None, url: str | None, as_json: bool) -> None:
 
 async def _look(choice: Choice) -> Seen:
     async with reached(choice) as found:
-        settings = outside(choice) if found.app is None else found.app.config
-        dead_after = settings.value("dead_after")
-        assert isinstance(dead_after, timedelta)  # noqa: S101 - the form of the setting says so
+        gone = dead_after(settings_of(choice, found))
         # the time of the store, which stamps when a server was seen
         now, _ = await found.client.store.schedules(())
         servers = await found.client.store.servers()
-        return Seen(now, sorted(servers, key=lambda each: (each.name, each.started_at)), dead_after)
+        return Seen(now, sorted(servers, key=lambda each: (each.name, each.started_at)), gone)
 
 
 def _row(seen: Seen, server: ServerRecord) -> list[Cell]:

@@ -11,12 +11,12 @@ from windlass.cli.complete_names import complete_queues
 from windlass.cli.options import output_options, store_options
 from windlass.cli.output import BAD, Cell, print_fields, print_json, room, say
 from windlass.cli.reach import Choice, reached
+from windlass.cli.sparkline import sparkline
 from windlass.cli.times import length
 from windlass.core.stats import QueueStats, Totals
 
 MINUTES: Final = 60
 MINUTE: Final = timedelta(minutes=1)
-TICKS: Final = " ▁▂▃▄▅▆▇█"
 NOW: Final = ("pending", "scheduled", "running", "succeeded", "dead", "cancelled")
 DRAWN: Final = ("enqueued", "succeeded", "dead", "retried")
 WIDE: Final = 90
@@ -82,15 +82,6 @@ def _drawn(values: Sequence[int]) -> str:
     if room() < WIDE:
         values = [sum(pair) for pair in zip(values[::2], values[1::2], strict=True)]
     return sparkline(values)
-
-
-def sparkline(values: Sequence[int]) -> str:
-    """Return counts as a line of small bars, one for each; what is more than none can be seen."""
-    most = max(values, default=0)
-    if not most:
-        return TICKS[1] * len(values)
-    steps = len(TICKS) - 2
-    return "".join(TICKS[1 + -(-value * steps // most)] if value else TICKS[1] for value in values)
 
 
 def _document(seen: Seen) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """`windlass why`: tells why a job has not run, where it is, or how it ended."""
 
 import asyncio
-from datetime import timedelta
 from typing import Any, Final
 
 import click
@@ -9,7 +8,7 @@ import click
 from windlass.cli.job_ids import found_id
 from windlass.cli.options import output_options, store_options
 from windlass.cli.output import BAD, FAINT, GOOD, POOR, STRONG, Cell, print_json, print_paragraph, say
-from windlass.cli.reach import Choice, outside, reached
+from windlass.cli.reach import Choice, dead_after, reached, settings_of
 from windlass.client.why import Reason, Why
 from windlass.core.job import Job
 from windlass.exit_codes import ExitCode
@@ -45,10 +44,8 @@ def why(*, job_id: str, app: str | None, url: str | None, as_json: bool) -> None
 
 async def _look(choice: Choice, text: str) -> Why:
     async with reached(choice) as found:
-        settings = outside(choice) if found.app is None else found.app.config
-        dead_after = settings.value("dead_after")
-        assert isinstance(dead_after, timedelta)  # noqa: S101 - the form of the setting says so
-        return await found.client.why(await found_id(found.client, text), dead_after=dead_after)
+        gone = dead_after(settings_of(choice, found))
+        return await found.client.why(await found_id(found.client, text), dead_after=gone)
 
 
 def document(told: Why) -> dict[str, Any]:

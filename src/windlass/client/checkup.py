@@ -8,9 +8,8 @@ from importlib.metadata import version
 from typing import Final
 
 from windlass.client.claims import DEAD_AFTER
-from windlass.client.server_details import stuck_in
+from windlass.client.server_details import is_live, stuck_in
 from windlass.client.spoken import at_utc, counted, length
-from windlass.core.duration import later
 from windlass.core.errors import InvalidValue
 from windlass.core.moving import Moved
 from windlass.core.rule import read_rule
@@ -62,7 +61,7 @@ async def checkup(
     now, schedules = await store.schedules()
     skew = None if clock is None or asked_at is None else _skew(now, asked_at, clock())
     servers = await store.servers()
-    live = [server for server in servers if later(server.seen_at, dead_after) > now]
+    live = [server for server in servers if is_live(server, now, dead_after)]
     silent = [server for server in servers if server not in live]
     minutes = await store.minutes(since=now - DAY, until=now + MINUTE)
     seen = _Seen(now, await store.stats(), live, silent, schedules, minutes)

@@ -1,35 +1,38 @@
 """Taking what waits in one store to another; a crash at any step loses nothing, and nothing goes over twice."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from typing import Final, Protocol
 
 from windlass.client.client import Client
+from windlass.client.parcel_size import MOST_BYTES, fitting, size_of
+from windlass.client.spoken import counted
 from windlass.client.upkeep import rescue_all
-from windlass.core.errors import AlreadyRunning, InvalidValue, OutcomeUnknown, StoreUnavailable
+from windlass.core.errors import AlreadyRunning, InvalidValue, LockLost, OutcomeUnknown, StoreUnavailable
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.moving import Moved, Packed, Parcel
-from windlass.core.schedule import Schedule
+from windlass.core.schedule import Overlap, Schedule
 from windlass.core.states import State
 from windlass.core.stats import QueueStats, total
-from windlass.core.store import KvWrite, RescueRequest, Store
+from windlass.core.store import KvWrite, RescueRequest
 
 logger = logging.getLogger("windlass")
 
-LOCK: Final = "windlass:move"
+LEAVING: Final = "windlass:move-from"
+ARRIVING: Final = "windlass:move-to"
+"""The locks of a move, in the source and in the target."""
 LOCK_TTL: Final = timedelta(seconds=10)
 MOVE_ID_BYTES: Final = 8
 PAIRS: Final = 100
 """Of kv and timed keys in one look."""
 FIRST_PARCEL: Final = 50
 MOST_JOBS: Final = 1_000
-MOST_BYTES: Final = 4 * 1024 * 1024
-"""Of payloads in one parcel: both stores and this process have to hold it."""
 LISTED: Final = 1_000
 """Running jobs that are named when they are left out."""
 LOOK: Final = 0.2
@@ -69,13 +72,36 @@ async def move(source: Client, target: Client, *, to: str, wait: float, told: To
 
     The source takes nothing new from the first step on. Jobs that run there have `wait` seconds to end; those that do
     not are left out and told. Whatever ends this early, the same call goes on with it later. Raises `InvalidValue` when
-    the source is on its way elsewhere, or both are one store, and `AlreadyRunning` when somebody else moves it.
+    the source is on its way elsewhere, both are one store, or the target has jobs of its own to send elsewhere, and
+    `AlreadyRunning` when somebody else moves one of them.
     """
     mover = _Mover(source, target, told)
-    async with target.lock(LOCK, LOCK_TTL, wait=LOCK_TTL):
+    async with _alone(source, LEAVING), _alone(target, ARRIVING):
         await mover.begin(to)
         await mover.carry(wait)
     return mover.carried
+
+
+async def undo(client: Client) -> Moved | None:
+    """Let a store take jobs again; return where it was on its way to. Raises `AlreadyRunning` while it is moved."""
+    async with _alone(client, LEAVING):
+        moved = await client.store.moved()
+        if moved is not None:
+            await client.store.set_moved(None)
+        return moved
+
+
+@asynccontextmanager
+async def _alone(client: Client, name: str) -> AsyncGenerator[None]:
+    # one that was lost, since the store was away, does no harm: the numbers of the parcels keep two movers apart
+    with suppress(LockLost):
+        async with AsyncExitStack() as held:
+            try:
+                await held.enter_async_context(client.lock(name, LOCK_TTL, wait=LOCK_TTL))
+            except TimeoutError as error:
+                message = "another process moves jobs from or to this store: let it end, or stop it, and call again"
+                raise AlreadyRunning(message) from error
+            yield
 
 
 class _Mover:
@@ -102,12 +128,33 @@ class _Mover:
         moved = under_way or Moved(to, self._source.rng.token_bytes(MOVE_ID_BYTES).hex())
         self._move = moved.move
         before = await self._to.moved()
+        sent = [] if before is None else await self._sent_here(before)
         await self._surely(partial(self._from.set_moved, moved))
         if await self._to.moved() == moved:
             # both URLs lead to one store: all is as it was
             await self._from.set_moved(under_way)
             raise InvalidValue("a store cannot be moved to itself: both URLs lead to the same jobs")
         if before is not None:
+            await self._reopen(sent)
+
+    async def _sent_here(self, before: Moved) -> list[JobId]:
+        """Return what the target, which was left itself, sent to the source last; it may not have let go of that."""
+        queues = await self._to.stats()
+        sent = [await self._from.unpacked(before.move, str(queue.queue)) for queue in queues]
+        waiting = sum(queue.pending + queue.scheduled for queue in queues)
+        if waiting and not any(sent):
+            # some may be in that other store as well, and would run in both
+            message = (
+                f"the target is itself on its way to {before.to}, with {counted(waiting, 'job')} still to go: end "
+                "that move first, or let it take jobs again by `windlass move DST --undo`"
+            )
+            raise InvalidValue(message)
+        return [job_id for last in sent if last is not None for job_id in last.ids]
+
+    async def _reopen(self, sent: list[JobId]) -> None:
+        """Let the target take jobs again, without those that the source has from it."""
+        async with _alone(self._target, LEAVING):
+            await self._to.let_go(jobs=sent)
             await self._to.set_moved(None)
 
     async def carry(self, wait: float) -> None:
@@ -115,16 +162,21 @@ class _Mover:
         until = self._clock.monotonic() + wait
         await self._all_ended(until)
         await self._surely(self._pauses)
-        await self._surely(self._schedules)
+        await self._surely(partial(self._schedules, "allow"))
         await self._surely(self._kv)
-        await self._all_queues()
+        await self._surely(self._all_queues)
+        # these look for their last job before they fire: it has to be there
+        await self._surely(partial(self._schedules, "skip"))
         while self.carried.running and self._clock.monotonic() < until:
             # what ended meanwhile may wait for another attempt, or have enqueued more
             await self._all_ended(until)
-            await self._all_queues()
+            await self._surely(self._all_queues)
+        if self.carried.running:
+            # named before the last look: one that ends now and waits again is carried, or named, or both
+            await self._surely(self._name_running)
+            await self._surely(self._all_queues)
         await self._surely(self._kv)
         await self._surely(self._timed_keys)
-        self.carried.left = await self._running()
 
     async def _all_ended(self, until: float) -> None:
         """Wait for the end of what runs in the source, and take back what nobody holds any more."""
@@ -144,9 +196,9 @@ class _Mover:
             if queue.paused and await self._to.unpacked(self._move, str(queue.queue)) is None:
                 await self._to.set_paused(str(queue.queue), paused=True)
 
-    async def _schedules(self) -> None:
+    async def _schedules(self, overlap: Overlap) -> None:
         _, schedules = await self._from.schedules()
-        for schedule in schedules:
+        for schedule in (each for each in schedules if each.overlap == overlap):
             if await self._wrote_schedule(schedule):
                 await self._from.let_go(schedules=(schedule.id,))
                 self.carried.schedules += 1
@@ -180,12 +232,12 @@ class _Mover:
 
     async def _all_queues(self) -> None:
         for queue in await self._queues():
-            await self._surely(partial(self._jobs, str(queue.queue)))
+            await self._jobs(str(queue.queue))
 
     async def _jobs(self, queue: str) -> None:
         number = await self._last_parcel(queue)
         limit = FIRST_PARCEL
-        while (packed := _fitting(await self._from.pack(queue, limit=limit))).jobs:
+        while (packed := fitting(await self._from.pack(queue, limit=limit))).jobs:
             number += 1
             await self._send(Parcel(self._move, queue, number, packed))
             self.carried.jobs += len(packed.jobs)
@@ -203,7 +255,7 @@ class _Mover:
     async def _send(self, parcel: Parcel) -> None:
         ids = [job.id for job in parcel.packed.jobs]
         if not await self._to.unpack(parcel):
-            # the reply to a first try may have been lost; else somebody who slept, or this one, is too late
+            # the reply to a first call may have been lost; else somebody who slept, or this one, is too late
             last = await self._to.unpacked(parcel.move, parcel.queue)
             if last is None or last.number != parcel.number or list(last.ids) != ids:
                 raise AlreadyRunning(f"another process moves the jobs of {parcel.queue!r}: let it do so")
@@ -216,7 +268,7 @@ class _Mover:
             self.carried.keys += len(keys)
             self._step()
 
-    async def _running(self) -> list[JobId]:
+    async def _name_running(self) -> None:
         found: list[Job] = []
         before: int | None = None
         while len(found) < LISTED:
@@ -226,7 +278,7 @@ class _Mover:
             found += jobs
             if before is None:
                 break
-        return [job.id for job in found]
+        self.carried.left = [job.id for job in found]
 
     async def _queues(self) -> list[QueueStats]:
         return [queue for queue in await self._from.stats() if queue.queue is not None]
@@ -235,13 +287,16 @@ class _Mover:
         """Do a part of the move, again from its beginning when a store was away for a while: each part can be."""
         while True:
             try:
-                return await work()
+                await work()
             except (StoreUnavailable, OutcomeUnknown) as error:
                 away = isinstance(error, OutcomeUnknown) or error.retryable
                 if not away or self._clock.monotonic() > self._went_on_at + PATIENCE:
                     raise
                 logger.warning("a store is away, it is tried again: %s", error)
                 await self._clock.sleep(AGAIN)
+            else:
+                self._went_on_at = self._clock.monotonic()
+                return
 
     def _step(self) -> None:
         self._went_on_at = self._clock.monotonic()
@@ -255,26 +310,6 @@ def _rule(schedule: Schedule) -> Schedule:
     )
 
 
-def _fitting(packed: Packed) -> Packed:
-    """Return as many of the jobs as a parcel has room for, but one at least, with their keys."""
-    size = 0
-    for count, job in enumerate(packed.jobs):
-        size += len(job.payload)
-        if size > MOST_BYTES and count:
-            kept = packed.jobs[:count]
-            ids = {job.id for job in kept}
-            return Packed(kept, [key for key in packed.keys if key.job_id in ids])
-    return packed
-
-
 def _next_limit(packed: Packed) -> int:
-    size = sum(len(job.payload) for job in packed.jobs) // len(packed.jobs)
+    size = sum(map(size_of, packed.jobs)) // len(packed.jobs)
     return max(1, min(MOST_JOBS, MOST_BYTES // max(1, size)))
-
-
-async def undo(store: Store) -> Moved | None:
-    """Let a store take jobs again; return where it was on its way to."""
-    moved = await store.moved()
-    if moved is not None:
-        await store.set_moved(None)
-    return moved

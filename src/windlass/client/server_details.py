@@ -1,7 +1,9 @@
 """What a server tells of itself beside its record: the names of its details, and how they are read."""
 
+from datetime import datetime, timedelta
 from typing import Final
 
+from windlass.core.duration import later
 from windlass.core.job import Job
 from windlass.core.store import ServerRecord
 
@@ -15,6 +17,11 @@ MEMORY: Final = "memory"
 """How many bytes of memory its process has."""
 _LONGEST: Final = 15
 """Digits: whoever writes more means nothing by it."""
+
+
+def is_live(server: ServerRecord, now: datetime, dead_after: timedelta) -> bool:
+    """Whether a server was heard of within `dead_after`, at the time `now` of the store."""
+    return later(server.seen_at, dead_after) > now
 
 
 def takes(server: ServerRecord, job: Job) -> bool:

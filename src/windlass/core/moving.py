@@ -90,7 +90,8 @@ class Moving(Protocol):
 
         Each gets a new sequence number, in their order; a job that is due is ready at once. One whose id is here
         already is passed by; one whose key is held here comes without it. They count as enqueued. False, and nothing
-        is done, unless this is parcel `unpacked(move, queue).number + 1`, or the first.
+        is done, unless this is parcel `unpacked(move, queue).number + 1`, or the first. Raises `InvalidValue` for jobs
+        that do not wait, or are of another queue.
         """
         ...
 

@@ -10,6 +10,7 @@ from windlass.client.kv import KeyValue
 from windlass.core.errors import NoCurrentJob
 from windlass.core.job import CancelEvent, Job, NewJob, Token
 from windlass.core.settings import UNSET, Unset
+from windlass.engine.log_message import put_together
 from windlass.engine.transaction import ClaimTransaction
 
 
@@ -130,7 +131,11 @@ class Context:
 
 
 class JobLog:
-    """Lines that are kept with the job."""
+    """Lines that are kept with the job.
+
+    Arguments after the text are put into it as the standard `logging` does; without them it is kept as it is. Arguments
+    that do not fit are kept beside it: no line fails a job.
+    """
 
     __slots__ = ("_desk",)
 
@@ -138,21 +143,21 @@ class JobLog:
         """Write for one attempt."""
         self._desk = desk
 
-    def debug(self, text: str) -> None:
+    def debug(self, text: str, *args: object) -> None:
         """Keep a line for whoever looks closely."""
-        self._desk.note("debug", text)
+        self._desk.note("debug", put_together(text, args))
 
-    def info(self, text: str) -> None:
+    def info(self, text: str, *args: object) -> None:
         """Keep a line."""
-        self._desk.note("info", text)
+        self._desk.note("info", put_together(text, args))
 
-    def warning(self, text: str) -> None:
+    def warning(self, text: str, *args: object) -> None:
         """Keep a line that somebody should see."""
-        self._desk.note("warning", text)
+        self._desk.note("warning", put_together(text, args))
 
-    def error(self, text: str) -> None:
+    def error(self, text: str, *args: object) -> None:
         """Keep a line about something that went wrong."""
-        self._desk.note("error", text)
+        self._desk.note("error", put_together(text, args))
 
 
 class Lines(Protocol):

@@ -10,6 +10,7 @@ from typing import Final
 from windlass.core.names import MAX_LOG_LINE, shortened
 from windlass.core.settings import Unset
 from windlass.engine.context import running
+from windlass.engine.log_message import message_of
 
 logger = logging.getLogger("windlass")
 
@@ -122,15 +123,8 @@ def kept_log() -> Generator[None]:
 def text_of(record: logging.LogRecord) -> str:
     """Return the line that is kept: who says what, and the end of the traceback."""
     trace = _trace(record)
-    text = f"{record.name}: {_message(record)}"
+    text = f"{record.name}: {message_of(record)}"
     return f"{shortened(text, MAX_LOG_LINE // 2)}\n{trace}" if trace else text
-
-
-def _message(record: logging.LogRecord) -> str:
-    try:
-        return record.getMessage()
-    except Exception as error:  # noqa: BLE001 - whatever somebody logs is code of its own
-        return f"{type(record.msg).__name__} that cannot be put together: {type(error).__name__}"
 
 
 def _trace(record: logging.LogRecord) -> str:

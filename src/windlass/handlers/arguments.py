@@ -32,8 +32,13 @@ class JsonArguments:
 
     @property
     def secret_fields(self) -> tuple[str, ...]:
-        """The parameters that are marked with `Secret`."""
+        """The paths of what is marked with `Secret`: `pin`, `card.number`, `items[].code`."""
         return (self._shape or self._read_annotations()).secret_fields
+
+    @property
+    def headers(self) -> Mapping[str, str] | None:
+        """The headers that each job with such arguments has, by which readers know what to hide."""
+        return (self._shape or self._read_annotations()).headers
 
     def forget(self) -> None:
         """Read the annotations anew at the next use: what the server gives has changed."""

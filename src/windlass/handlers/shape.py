@@ -12,7 +12,8 @@ from msgspec.structs import asdict
 
 from windlass.codec import is_model
 from windlass.core.errors import InvalidValue
-from windlass.handlers.secret import Secret
+from windlass.handlers.marked import secret_paths
+from windlass.handlers.secret_paths import EACH, Path, header_of, written
 from windlass.handlers.signature import Signature
 from windlass.handlers.values import build, problem_and_path
 
@@ -32,13 +33,16 @@ class Shape:
         self.wants = wants_of(signature, annotations, provider)
         taken = [each for each in signature.parameters.values() if each.name not in self.wants]
         self.names = frozenset(each.name for each in taken)
-        self.secret_fields = tuple(each.name for each in taken if _is_secret(annotations[each.name]))
         self.call = _call_type(signature.name, taken)
         self.extra = None if signature.extra is None else signature.annotation(signature.extra.name)
         fields = [_field(each, _checked(signature, each.name, annotations[each.name])) for each in taken]
         strict = signature.extra is None
         values = msgspec.defstruct(signature.name, fields, kw_only=True, forbid_unknown_fields=strict, gc=False)
         self._read = _decoder(signature, values).decode
+        self.secret_fields = written(
+            _secrets({name: annotations[name] for name in annotations if name in self.names}, self.extra)
+        )
+        self.headers = header_of(self.secret_fields)
         self._extras = msgspec.json.Decoder(dict[str, msgspec.Raw])
         self._extra_value = None if strict else _decoder(signature, self.extra)
 
@@ -84,9 +88,10 @@ def _lifespan_type(signature: Signature, name: str, annotation: Any) -> type:  #
     return wanted
 
 
-def _is_secret(annotation: Any) -> bool:  # noqa: ANN401 - an annotation
-    marks = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
-    return any(mark is Secret or isinstance(mark, Secret) for mark in marks)
+def _secrets(annotations: Mapping[str, Any], extra: Any) -> list[Path]:  # noqa: ANN401 - an annotation
+    paths = [path for name, annotation in annotations.items() for path in secret_paths(annotation, (name,))]
+    # further arguments have names of their own, which only a caller knows
+    return [*paths, *secret_paths(extra, (EACH,))]
 
 
 def _call_type(name: str, taken: Sequence[Parameter]) -> Callable[..., object]:

@@ -2,15 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from windlass.api.calls import Followed
 from windlass.api.jobs import log_told, progress_told
+from windlass.client.new_lines import new_lines
 from windlass.core.clock import Clock, Running, Spawn
 from windlass.core.errors import StoreUnavailable
 from windlass.core.ids import JobId
-from windlass.core.job import Job, LogLine
+from windlass.core.job import Job
 from windlass.core.store import Store
 from windlass.http.events import event
 
@@ -134,15 +135,6 @@ class Following:
             for job_id, job in zip(some, await self._store.get(some), strict=True):
                 for reader in self._readers.get(job_id, ()):
                     reader.see(job)
-
-
-def new_lines(told: Sequence[LogLine], now: Sequence[LogLine]) -> Sequence[LogLine]:
-    """Return the lines of a log that come after those which were told; the oldest of these may be gone from it."""
-    for gone in range(len(told)):
-        kept = len(told) - gone
-        if now[:kept] == told[gone:]:
-            return now[kept:]
-    return now
 
 
 def _shown(job: Job) -> tuple[object, ...]:

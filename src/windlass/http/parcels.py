@@ -25,9 +25,6 @@ from windlass.core.names import (
 )
 from windlass.core.states import State
 
-MOST_BYTES: Final = 4 * 1024 * 1024
-"""Of the jobs in one parcel, but one at least: whoever takes it on has to hold it, and so does its body."""
-
 _KEY: Final = re.compile(r"[A-Za-z0-9_.:/@#|-]{1,1000}", re.ASCII)
 _WAITING: Final = frozenset({State.PENDING, State.SCHEDULED})
 _NAMES: Final = ("kind", "tenant", "result_codec", "unique_key", "schedule_id", "limit_key")
@@ -59,18 +56,6 @@ def key_name(name: str) -> str:
         message = f"a held key is called SCOPE|TENANT|PLACE|KEY, as it was told, not {name[:60]!r}"
         raise InvalidValue(message)
     return name
-
-
-def fitting(packed: moving.Packed) -> moving.Packed:
-    """Return as many of the first jobs as one parcel has room for, and their keys."""
-    room = MOST_BYTES
-    for number, job in enumerate(packed.jobs):
-        room -= _size(job)
-        if room < 0 and number:
-            jobs = packed.jobs[:number]
-            ids = {each.id for each in jobs}
-            return moving.Packed(jobs, [key for key in packed.keys if key.job_id in ids])
-    return packed
 
 
 def _job(asked: Job, queue: str) -> core.Job:
@@ -138,11 +123,3 @@ def _check_once(names: Sequence[str], what: str) -> None:
     if len({*names}) != len(names):
         message = f"a {what} is there twice: send each once"
         raise InvalidValue(message)
-
-
-def _size(job: core.Job) -> int:
-    texts = [text for line in job.log for text in (line.level, line.text)]
-    failures = [ended.failure for ended in job.history if ended.failure is not None]
-    texts += [text or "" for failure in failures for text in failure]
-    texts += [text for header in job.headers.items() for text in header]
-    return len(job.payload) + len(job.result or b"") + sum(map(len, texts))

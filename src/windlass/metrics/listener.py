@@ -15,7 +15,6 @@ AT_ONCE: Final = 8
 PATIENCE: Final = 5.0
 """Seconds that a caller may keep silent."""
 LOOK_EVERY: Final = 0.1
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 class Answer(NamedTuple):
@@ -103,7 +102,7 @@ class _Request(BaseHTTPRequestHandler):
     def _found(self) -> Answer:
         server = self.server
         assert isinstance(server, _Server)  # noqa: S101 - for the type checker: nobody else makes one
-        if server.on_loopback and _name(self.headers.get("Host", "localhost")) not in _LOOPBACK:
+        if server.on_loopback and not _is_loopback(_name(self.headers.get("Host", "localhost"))):
             # a page of somebody else's, whose name leads here
             return _plain(421, "this port is called localhost: to serve others, give it a host, as in 0.0.0.0:9400")
         try:
@@ -129,6 +128,15 @@ def _name(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].lower()
+
+
+def _is_loopback(name: str) -> bool:
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 def _plain(status: int, text: str) -> Answer:

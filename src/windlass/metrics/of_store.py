@@ -10,7 +10,9 @@ from typing import Final, NamedTuple, TypeVar
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from windlass.client.claims import DEAD_AFTER
 from windlass.client.client import Client
+from windlass.client.server_details import is_live
 from windlass.core.errors import WindlassError
 from windlass.core.states import State
 from windlass.core.stats import BOUNDS, MinuteCounts, QueueStats, TimingCount, Totals
@@ -50,7 +52,7 @@ class StoreMetrics(Collector):
     Without the store it tells so, and what is known of this process, and what was added up before.
     """
 
-    def __init__(self, client: Client, *, dead_after: timedelta = MINUTE) -> None:
+    def __init__(self, client: Client, *, dead_after: timedelta = DEAD_AFTER) -> None:
         """Look at the store of `client`; a server is gone after a silence of `dead_after`."""
         self._client = client
         self._dead_after = dead_after
@@ -98,10 +100,11 @@ class StoreMetrics(Collector):
         logger.log(level, "metrics go without the store, until it is back: %s", text, exc_info=trace)
 
     async def _look_at(self, store: Store) -> Found:
-        now = self._client.clock.now()
+        # the time of the store, which stamps what is counted and who was seen
+        now = (await store.schedules(())).now
         this = now.replace(second=0, microsecond=0)
         since = this - AGAIN if self._since is None else max(self._since, this - FARTHEST)
-        # the clock of the store may be ahead of this one
+        # an end that is too late costs nothing, one that is too early the last moments
         until = this + AGAIN
         queues, servers = await store.stats(), await store.servers()
         minutes = await store.minutes(since=since, until=until)
@@ -188,7 +191,7 @@ class StoreMetrics(Collector):
 
 
 def _servers(found: Found, dead_after: timedelta) -> Metric:
-    live = sum(found.at - server.seen_at <= dead_after for server in found.servers)
+    live = sum(is_live(server, found.at, dead_after) for server in found.servers)
     counts = {("live",): live, ("gone",): len(found.servers) - live}
     return _gauges("windlass_servers", "Servers, by whether they were seen lately.", ("state",), counts)
 

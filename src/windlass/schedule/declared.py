@@ -45,5 +45,6 @@ class Declared:
             kind=handler.kind,
             priority=handler.priority,
             max_attempts=handler.max_attempts,
+            headers=self.arguments.headers,
         )
         return wanted(self.id, self.terms, job, preparer)

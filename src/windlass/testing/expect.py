@@ -15,6 +15,7 @@ from windlass.core.errors import DecodeError, InvalidValue
 from windlass.core.job import Job
 from windlass.handlers.arguments import JsonArguments
 from windlass.handlers.registered import Registered
+from windlass.handlers.secret_paths import EACH, read
 
 What: TypeAlias = Handler[..., Any] | Consumer[..., Any] | Call[Any] | str
 """A handler, a consumer, a call with all its arguments, or a kind."""
@@ -211,7 +212,12 @@ def _secret(known: Registered | None) -> tuple[str, ...]:
 
 
 def _shown(name: str, value: object, secret: Sequence[str]) -> str:
-    return f"{name}={_MASK if name in secret else _cut(repr(value))}"
+    return f"{name}={_MASK if _is_secret(name, secret) else _cut(repr(value))}"
+
+
+def _is_secret(name: str, secret: Sequence[str]) -> bool:
+    """Whether an argument is secret, or something in it."""
+    return any(path[0] in (name, EACH) for path in read(secret))
 
 
 def _cut(text: str) -> str:

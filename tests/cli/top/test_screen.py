@@ -119,6 +119,10 @@ async def test_all_jobs_of_an_error_are_retried_and_one_is_deleted(client: Clien
         await look(pilot)
         await press(pilot, "4")
         assert [row.split()[0] for row in rows(app, "dead")] == ["3", "1"]
+        await press(pilot, "down", "enter")
+        assert app.wanted == "state:dead queue:email kind:resize error:ValueError"
+        assert len(rows(app, "jobs")) == 1
+        await press(pilot, "escape", "4", "up")
         await change(pilot, "r")
         await until(pilot, lambda: len(rows(app, "dead")) == 1)
         await change(pilot, "d")
@@ -129,7 +133,8 @@ async def test_all_jobs_of_an_error_are_retried_and_one_is_deleted(client: Clien
 
 
 async def test_the_page_of_a_job_shows_its_log_and_why_and_cancels_it(client: Client) -> None:
-    job_id = (await client.enqueue("email", {"password": "hunter2"}, kind="send")).id
+    payload = {"password": "hunter2", "note": "hunter2"}
+    job_id = (await client.enqueue("email", payload, kind="send", headers={"windlass-secret": "note"})).id
     app = view(client)
     async with app.run_test(size=(80, 24)) as pilot:
         await look(pilot)

@@ -215,7 +215,7 @@ def measure(text: str) -> int:
 @job(ctx=Context)
 def report(ctx: Context) -> None:
     ctx.progress(1, 3, "begun")
-    ctx.log.info("line one")
+    ctx.log.info("line %s", "one")
     ctx.log.warning("line \ud800 two")
     current().progress(3, 3)
 

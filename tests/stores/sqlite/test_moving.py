@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from windlass import InvalidValue, StoreMoved, StoreUnavailable
+from windlass import StoreMoved, StoreUnavailable
 from windlass.borrow import borrow
 from windlass.connect import open_store
-from windlass.core.moving import Moved, Packed, Parcel
+from windlass.core.moving import Moved, Parcel
 from windlass.core.retention import KEEP_ALL
 from windlass.core.store import RescueRequest, Store
 from windlass.core.unique import Unique
@@ -104,20 +104,6 @@ async def test_calls_of_one_commit_meet_the_mark_in_one_order(store: Store, conn
     with pytest.raises(StoreMoved):
         await claiming
     assert [job.id for job in (await store.pack("default", limit=10)).jobs] == [each.id for each in await made]
-
-
-async def test_a_parcel_of_what_does_not_wait_in_its_queue_is_refused_whole(store: Store) -> None:
-    await store.enqueue([a_job(), a_job()])
-    packed = await store.pack("default", limit=10)
-    running = (await claim_one(store)).job
-    await store.let_go(jobs=[job.id for job in packed.jobs])
-
-    for job in (running, packed.jobs[1]._replace(queue="other")):
-        with pytest.raises(InvalidValue, match=f"{job.id} is {job.state} on '{job.queue}'"):
-            await store.unpack(Parcel("move-1", "default", 1, Packed([packed.jobs[1], job], [])))
-
-    assert await store.unpacked("move-1", "default") is None
-    assert (await store.pack("default", limit=10)).jobs == []
 
 
 async def _packed(store: Store, limit: int) -> list[int]:

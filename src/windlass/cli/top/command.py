@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import sys
 from datetime import timedelta
 from typing import Final
@@ -12,16 +11,13 @@ import click
 from windlass.cli.audited import as_option
 from windlass.cli.options import output_options, read_duration, store_options
 from windlass.cli.output import print_json
-from windlass.cli.reach import Choice, Reached, outside, reached
+from windlass.cli.reach import Choice, dead_after, reached, settings_of, shown_url
 from windlass.cli.top.frame import Looker
 from windlass.cli.top.plain import document, print_frame
 from windlass.cli.top.wanted import read_wanted
-from windlass.config import Resolved
-from windlass.config.masked import masked
 from windlass.core.errors import MissingExtra
 
 SHORTEST: Final = timedelta(seconds=0.1)
-_LOOKING: Final = re.compile(r"[?&](create=no|look=yes)\b")
 
 
 @click.command()
@@ -60,12 +56,12 @@ async def _print(choice: Choice, wanted: str, *, as_json: bool) -> None:
     async with reached(choice) as found:
         looker = Looker(found.client)
         frame = await looker.look(read_wanted(wanted))
-        dead_after = _dead_after(_settings(choice, found))
+        gone = dead_after(settings_of(choice, found))
         rates = looker.rates(frame)
     if as_json:
-        print_json(document(frame, rates, dead_after=dead_after))
+        print_json(document(frame, rates, dead_after=gone))
     else:
-        print_frame(frame, rates, dead_after=dead_after, wanted=wanted)
+        print_frame(frame, rates, dead_after=gone, wanted=wanted)
 
 
 async def _watch(choice: Choice, interval: timedelta, wanted: str, actor: str) -> None:
@@ -75,12 +71,12 @@ async def _watch(choice: Choice, interval: timedelta, wanted: str, actor: str) -
     except ModuleNotFoundError as error:
         raise MissingExtra("windlass top", "top") from error
     async with reached(choice) as found:
-        settings = _settings(choice, found)
+        settings = settings_of(choice, found)
         terms = Terms(
-            where=_LOOKING.sub("", masked(str(settings.value("url")))),
+            where=shown_url(settings),
             actor=actor,
             interval=interval.total_seconds(),
-            dead_after=_dead_after(settings),
+            dead_after=dead_after(settings),
             changes=not found.client.store.features.one_owner,
             wanted=wanted,
         )
@@ -88,13 +84,3 @@ async def _watch(choice: Choice, interval: timedelta, wanted: str, actor: str) -
         await view.run_async()
         if view.error is not None:
             raise view.error
-
-
-def _settings(choice: Choice, found: Reached) -> Resolved:
-    return outside(choice) if found.app is None else found.app.config
-
-
-def _dead_after(settings: Resolved) -> timedelta:
-    dead_after = settings.value("dead_after")
-    assert isinstance(dead_after, timedelta)  # noqa: S101 - the form of the setting says so
-    return dead_after

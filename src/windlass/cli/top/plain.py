@@ -9,9 +9,10 @@ from windlass.cli.output import Cell, print_table, room, say
 from windlass.cli.top.frame import Frame, Rate, ended_by_minute
 from windlass.cli.top.rows import Table, dead_groups, dead_table, job_table, queue_table, server_table
 from windlass.cli.top.summary import summary
-from windlass.client.server_details import slots_of
-from windlass.core.duration import later
+from windlass.client.server_details import is_live, slots_of
 from windlass.core.job import Job
+from windlass.core.stats import QueueStats
+from windlass.core.store import ServerRecord
 
 SHOWN = 10
 """How many rows of each table a frame of plain text has."""
@@ -47,45 +48,47 @@ def document(frame: Frame, rates: Mapping[str, Rate], *, dead_after: timedelta) 
     return {
         "now": frame.now,
         "moved_to": None if frame.moved is None else frame.moved.to,
-        "queues": [
-            {
-                "queue": row.queue,
-                "paused": row.paused,
-                "scheduled": row.scheduled,
-                "pending": row.pending,
-                "running": row.running,
-                "succeeded": row.succeeded,
-                "dead": row.dead,
-                "cancelled": row.cancelled,
-                "oldest_waiting": row.oldest_waiting,
-                "enqueued_per_second": round(rates.get(row.queue or "", Rate()).enqueued, 3),
-                "ended_per_second": round(rates.get(row.queue or "", Rate()).ended, 3),
-                "ended_by_minute": ended_by_minute(frame, row.queue),
-            }
-            for row in frame.queues
-        ],
+        "queues": [_queue(frame, row, rates.get(row.queue or "", Rate())) for row in frame.queues],
         "jobs": [_job(job) for job in frame.jobs],
-        "servers": [
-            {
-                "id": server.id,
-                "name": server.name,
-                "host": server.host,
-                "pid": server.pid,
-                "version": server.version,
-                "live": later(server.seen_at, dead_after) > frame.now,
-                "started_at": server.started_at,
-                "seen_at": server.seen_at,
-                "running": server.running,
-                "slots": slots_of(server),
-                "queues": server.queues,
-                "kinds": server.kinds,
-            }
-            for server in frame.servers
-        ],
+        "servers": [_server(server, live=is_live(server, frame.now, dead_after)) for server in frame.servers],
         "dead": [
             {"error": error_type(jobs[0]), "queue": jobs[0].queue, "kind": jobs[0].kind, "count": len(jobs)}
             for jobs in dead_groups(frame.dead).values()
         ],
+    }
+
+
+def _queue(frame: Frame, row: QueueStats, rate: Rate) -> dict[str, Any]:
+    return {
+        "queue": row.queue,
+        "paused": row.paused,
+        "scheduled": row.scheduled,
+        "pending": row.pending,
+        "running": row.running,
+        "succeeded": row.succeeded,
+        "dead": row.dead,
+        "cancelled": row.cancelled,
+        "oldest_waiting": row.oldest_waiting,
+        "enqueued_per_second": round(rate.enqueued, 3),
+        "ended_per_second": round(rate.ended, 3),
+        "ended_by_minute": ended_by_minute(frame, row.queue),
+    }
+
+
+def _server(server: ServerRecord, *, live: bool) -> dict[str, Any]:
+    return {
+        "id": server.id,
+        "name": server.name,
+        "host": server.host,
+        "pid": server.pid,
+        "version": server.version,
+        "live": live,
+        "started_at": server.started_at,
+        "seen_at": server.seen_at,
+        "running": server.running,
+        "slots": slots_of(server),
+        "queues": server.queues,
+        "kinds": server.kinds,
     }
 
 

@@ -6,11 +6,11 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from windlass.cli.job_shown import STYLES, error_type, progress_text
-from windlass.cli.output import BAD, FAINT, GOOD, POOR, STRONG
+from windlass.cli.output import BAD, FAINT, GOOD, POOR, STRONG, Cell
+from windlass.cli.sparkline import sparkline
 from windlass.cli.top.frame import Frame, Rate, ended_by_minute
 from windlass.client.claims import DEAD_AFTER
-from windlass.client.server_details import memory_of, slots_of
-from windlass.core.duration import later
+from windlass.client.server_details import is_live, memory_of, slots_of
 from windlass.core.job import Job
 from windlass.core.states import State
 from windlass.core.stats import QueueStats
@@ -22,7 +22,6 @@ VERY_WIDE: Final = 150
 WHOLE_ID: Final = 36
 SHORT_ID: Final = 18
 """Characters that tell an id from any other that was made in this century: its time, and 12 random bits."""
-BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
@@ -32,13 +31,6 @@ class Column(NamedTuple):
     head: str
     width: int
     right: bool = False
-
-
-class Cell(NamedTuple):
-    """A text, which may be of somebody else, and how it looks."""
-
-    text: str
-    style: str = ""
 
 
 class Row(NamedTuple):
@@ -57,7 +49,7 @@ class Table(NamedTuple):
 
 
 def queue_table(frame: Frame, rates: Mapping[str, Rate], width: int) -> Table:
-    """Return the queues, the busiest of attention first: by name."""
+    """Return the queues, by name."""
     wide = width >= WIDE
     spark = 16 if wide else 8
     columns = [Column("QUEUE", 0), Column("PENDING", 7, right=True), Column("RUN", 5, right=True)]
@@ -97,7 +89,7 @@ def job_table(frame: Frame, width: int, wanted: str = "") -> Table:
         Column("KIND", 24 if wide else 0),
         Column("QUEUE", 14 if wide else 10),
     ]
-    columns += [Column("STATE", 9), Column("TRY", 5, right=True), Column("WHEN", 12)]
+    columns += [Column("STATE", 9), Column("ATT", 5, right=True), Column("WHEN", 12)]
     if wide:
         columns.append(Column("NOTE", 0))
     rows = [_job_row(job, frame.now, wide=wide, whole=whole) for job in frame.jobs]
@@ -134,7 +126,7 @@ def server_table(frame: Frame, width: int, dead_after: timedelta = DEAD_AFTER) -
 
 
 def _server_row(server: ServerRecord, now: datetime, dead_after: timedelta, *, wide: bool) -> Row:
-    silent = later(server.seen_at, dead_after) <= now
+    silent = not is_live(server, now, dead_after)
     slots = slots_of(server)
     cells = [
         Cell(f"{server.name} (silent)" if silent else server.name, BAD if silent else STRONG),
@@ -180,12 +172,11 @@ def dead_groups(dead: Sequence[Job]) -> dict[str, list[Job]]:
     return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
 
-def sparkline(counts: Sequence[int]) -> str:
-    """Return numbers as a row of blocks, as high as they are beside the highest; nothing at all is a space."""
-    highest = max(counts, default=0)
-    if not highest:
-        return ""
-    return "".join(" " if not count else BLOCKS[(count * (len(BLOCKS) - 1)) // highest] for count in counts)
+def wanted_of_dead(key: str) -> str:
+    """Return what is typed to list the jobs of a group of dead ones; by their error too, where it is one word."""
+    queue, kind, error = key.split("|", 2)
+    wanted = f"state:dead queue:{queue}" + (f" kind:{kind}" if kind else "")
+    return wanted if " " in error or "#" in error else f"{wanted} error:{error}"
 
 
 def _number(count: int, style: str = "") -> Cell:

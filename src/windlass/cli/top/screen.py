@@ -20,7 +20,7 @@ from windlass.cli.top.ask import Ask, Keys
 from windlass.cli.top.frame import Frame, Looker, Rate
 from windlass.cli.top.job_page import JobPage
 from windlass.cli.top.pane import Pane
-from windlass.cli.top.rows import Table, dead_groups, dead_table, job_table, queue_table, server_table
+from windlass.cli.top.rows import Table, dead_groups, dead_table, job_table, queue_table, server_table, wanted_of_dead
 from windlass.cli.top.steering import Change, Steering
 from windlass.cli.top.summary import summary
 from windlass.cli.top.wanted import read_wanted
@@ -312,8 +312,7 @@ class Top(App[None]):
         elif name == "queues":
             self._want(f"queue:{key}", JobFilter(queue=key))
         elif name == "dead":
-            queue, kind, _ = key.split("|", 2)
-            wanted = f"state:dead queue:{queue}" + (f" kind:{kind}" if kind else "")
+            wanted = wanted_of_dead(key)
             self._want(wanted, read_wanted(wanted))
 
     def _back(self, _: None) -> None:

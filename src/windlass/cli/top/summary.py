@@ -5,15 +5,14 @@ from datetime import timedelta
 
 from windlass.cli.top.frame import Frame, Rate
 from windlass.cli.top.rows import compact, per_second
-from windlass.client.server_details import slots_of
+from windlass.client.server_details import is_live, slots_of
 from windlass.client.spoken import counted
-from windlass.core.duration import later
 from windlass.core.stats import total
 
 
 def summary(frame: Frame, rates: Mapping[str, Rate], dead_after: timedelta) -> str:
     """Return what counts over all queues and servers."""
-    live = [server for server in frame.servers if later(server.seen_at, dead_after) > frame.now]
+    live = [server for server in frame.servers if is_live(server, frame.now, dead_after)]
     slots = [slots_of(server) for server in live]
     jobs = total(frame.queues)
     of = f"/{sum(each or 0 for each in slots):,}" if slots and all(each is not None for each in slots) else ""

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
 from windlass.client.claims import DEAD_AFTER
-from windlass.core.duration import later
+from windlass.client.server_details import is_live
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.moving import Moved
@@ -63,7 +63,7 @@ class Known:
 
     def is_live(self, server: ServerRecord) -> bool:
         """Whether a server was heard of lately."""
-        return later(server.seen_at, self.dead_after) > self.now
+        return is_live(server, self.now, self.dead_after)
 
     @property
     def rescuers(self) -> list[ServerRecord]:

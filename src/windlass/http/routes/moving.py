@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from windlass.api import calls, moving, operations
 from windlass.api.shape import data
+from windlass.client.parcel_size import fitting
 from windlass.config.masked import masked
 from windlass.core.errors import InvalidValue
 from windlass.core.ids import job_id
@@ -12,7 +13,7 @@ from windlass.core.moving import Moved
 from windlass.core.names import check_key, check_name
 from windlass.http.audit import write_down
 from windlass.http.call import Call, Handled
-from windlass.http.parcels import fitting, key_name, keys_of, parcel_of
+from windlass.http.parcels import key_name, keys_of, parcel_of
 
 
 async def moved(call: Call[calls.Nothing]) -> moving.MovedTold:

@@ -18,6 +18,7 @@ from windlass.core.store import Store
 from windlass.http.audit import write_down
 from windlass.http.call import Call, Handled
 from windlass.http.new_jobs import new_job, prepared_jobs
+from windlass.http.shown import shown_schedule
 
 MOST_RULE: Final = 1_000
 
@@ -26,7 +27,7 @@ async def schedules(call: Call[calls.ScheduleIdsAsked]) -> shapes.Schedules:
     """List schedules."""
     ids = None if call.asked.ids is None else [check_name(each, "schedule id") for each in call.asked.ids]
     now, found = await call.store.schedules(ids)
-    return shapes.Schedules(now=now, schedules=_told(found))
+    return shapes.Schedules(now=now, schedules=_told([shown_schedule(each, call.identity) for each in found]))
 
 
 async def put_schedule(call: Call[shapes.SchedulePut]) -> shapes.Schedule:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from windlass.core.errors import StoreMoved
+from windlass.core.errors import InvalidValue, StoreMoved
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
@@ -25,6 +25,17 @@ def pack(holds: Holds, records: Iterable[Record], now: datetime) -> Packed:
     chosen = list(records)
     keys = [holds.key_of(record, now) for record in chosen]
     return Packed([record.whole_job() for record in chosen], [key for key in keys if key is not None])
+
+
+def check(parcel: Parcel) -> None:
+    """Raise `InvalidValue` if a parcel has what does not wait, or is of another queue."""
+    for job in parcel.packed.jobs:
+        if job.queue != parcel.queue or not job.state.waiting:
+            message = (
+                f"a parcel of {parcel.queue!r} holds waiting jobs of that queue; job {job.id} is {job.state} in "
+                f"{job.queue!r}: pack it anew"
+            )
+            raise InvalidValue(message)
 
 
 def is_next(parcel: Parcel, last: Unpacked | None) -> bool:

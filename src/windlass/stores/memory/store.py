@@ -350,6 +350,7 @@ class MemoryStore:
 
     async def unpack(self, parcel: Parcel) -> bool:
         """Put the jobs of a parcel in line as they are, if it is the next one."""
+        moving.check(parcel)
         with self._new_step as now:
             return parcels.unpack(self._table, self._house, parcel, now)
 

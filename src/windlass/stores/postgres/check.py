@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from windlass.core.store import Finding
+from windlass.kit.moves.looking import of_move
 from windlass.stores.postgres.migrate import SCHEMA
 from windlass.stores.postgres.moves.departure import moved
 from windlass.stores.postgres.options import Options
@@ -44,7 +45,7 @@ def check(options: Options, *, pooled: bool, hears: bool | None = None) -> Work[
         _role(server),
         _durability(server),
         (yield from _schema()),
-        *(yield from _moved()),
+        *of_move((yield from moved())),
         (yield from _snapshots()),
         (yield from _prepared()),
         (yield from _slots()),
@@ -92,14 +93,6 @@ def _schema() -> Work[Finding]:
     known = {row[0]: row[1] for row in rows}
     version = known.get("schema", "unknown")
     return Finding("schema", "ok", f"version {version} of {SCHEMA}")
-
-
-def _moved() -> Work[list[Finding]]:
-    found = yield from moved()
-    if found is None:
-        return []
-    said = f"nothing new begins here: its jobs go to {found.to}"
-    return [Finding("moved", "warning", said, f"let programs connect to {found.to}")]
 
 
 def _snapshots() -> Work[Finding]:

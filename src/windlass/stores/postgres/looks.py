@@ -15,11 +15,11 @@ from windlass.core.names import MAX_KEY
 from windlass.core.states import State
 from windlass.core.stats import MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.core.store import AuditEntry, Glance, Place, ServerRecord
+from windlass.kit.moves.looking import AHEAD_MOST
 from windlass.kit.records import STATES, server_of
 from windlass.stores.postgres.rows import JobRow, deliveries_of, history_of, job_of, log_of, plain_text
 from windlass.stores.postgres.work import Changes, Row, Statement, Work
 
-_MOST_AHEAD: Final = 1_000
 _JOB_COLUMNS: Final = len(JobRow._fields)
 _PAST_EVERY_KEY: Final = b"\xff" * (MAX_KEY + 1)
 
@@ -124,7 +124,7 @@ def timings(since: datetime, until: datetime) -> Work[list[TimingCount]]:
 
 def place(changes: Changes, job_id: JobId) -> Work[Place | None]:
     """Return what stands between a job and its claim."""
-    rows = yield Statement("place", [changes.now, job_id, _MOST_AHEAD])
+    rows = yield Statement("place", [changes.now, job_id, AHEAD_MOST])
     return Place(*rows[0]) if rows else None
 
 

@@ -8,6 +8,7 @@ from windlass.core.clock import Clock, Rng
 from windlass.core.errors import StoreUnavailable
 from windlass.core.ids import JobId
 from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
+from windlass.kit.moves import moving
 from windlass.stores.postgres.calls import Calls
 from windlass.stores.postgres.moves import departure, holds, pack, unpack
 from windlass.stores.postgres.moves.departure import Beginner
@@ -54,6 +55,7 @@ class PostgresMoving(Calls):
 
     async def unpack(self, parcel: Parcel) -> bool:
         """Put the jobs of a parcel in line as they are."""
+        moving.check(parcel)
         return await self._begin_once(lambda changes: unpack.unpack(changes, parcel))
 
     async def unpacked(self, move: str, queue: str) -> Unpacked | None:

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from windlass.core.moving import Moved
 from windlass.core.store import Finding
+from windlass.kit.moves import looking
 from windlass.stores.redis.durability import Durability, durability, information
 from windlass.stores.redis.keys import LAYOUT
 from windlass.stores.redis.options import Options, Place
@@ -60,10 +61,7 @@ def of_move(moved: Moved | None, *, everywhere: bool) -> list[Finding]:
     if not everywhere:
         said = "a move was begun, or taken back, by half: some queues take jobs, and others do not"
         return [Finding("moved", "error", said, "run `windlass move` again, with --undo if it was to be taken back")]
-    if moved is not None:
-        said = f"nothing new begins here: its jobs go to {moved.to}"
-        return [Finding("moved", "warning", said, f"let programs connect to {moved.to}")]
-    return []
+    return looking.of_move(moved)
 
 
 def _server(info: dict[str, str], options: Options, servers: int) -> Finding:

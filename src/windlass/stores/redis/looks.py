@@ -15,6 +15,7 @@ from windlass.core.job import Job, Token
 from windlass.core.schedule import DueSchedules, ScheduleList
 from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import AuditEntry, Glance, JobPage, Place, ServerRecord
+from windlass.kit.moves.looking import AHEAD_MOST, STRANDED_MOST
 from windlass.kit.records import STATES, server_of
 from windlass.stores.redis.replies import (
     JobRow,
@@ -37,8 +38,6 @@ from windlass.stores.redis.runner import Runner
 
 LOOKED_AT: Final = 500
 """Jobs that one script looks at for a page: the server does nothing else meanwhile."""
-STRANDED_MOST: Final = 1_000
-AHEAD_MOST: Final = 1_000
 MINUTE: Final = 60_000_000
 MINUTES_LOOKED_AT: Final = 24 * 60
 """Minutes that one script looks at, for the same reason: a week of them would take it tens of milliseconds."""

@@ -7,6 +7,7 @@ import msgspec
 
 from windlass.core.ids import JobId
 from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
+from windlass.kit.moves import moving
 from windlass.stores.redis.caller import Caller
 from windlass.stores.redis.parcels import PackedRow, TimedRow, keys_of, packed_of, parcel_of, timed_of
 from windlass.stores.redis.requests import Ask, kv_pairs, packed_text
@@ -70,6 +71,7 @@ class Moving:
 
     async def unpack(self, parcel: Parcel) -> bool:
         """Put the jobs of a parcel in line, if it is the next one."""
+        moving.check(parcel)
         return cast("bool", _decode(await self._caller.once("unpack", parcel_of(parcel))))
 
     async def unpacked(self, move: str, queue: str) -> Unpacked | None:

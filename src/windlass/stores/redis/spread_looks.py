@@ -11,7 +11,8 @@ from windlass.core.job import Job
 from windlass.core.schedule import DueSchedules, ScheduleList
 from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import AuditEntry, Glance, JobPage, Place, ServerRecord
-from windlass.stores.redis.looks import STRANDED_MOST, Looks
+from windlass.kit.moves.looking import STRANDED_MOST
+from windlass.stores.redis.looks import Looks
 from windlass.stores.redis.queues import Queues
 
 

@@ -36,6 +36,7 @@ from windlass.core.store import (
     Store,
 )
 from windlass.core.topics import Topic
+from windlass.kit.moves import moving
 from windlass.stores.slatedb import job_pages, looks, parcel_looks, queue_looks
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.calls import Look, Move
@@ -334,6 +335,7 @@ class SlateStore:
 
     async def unpack(self, parcel: Parcel) -> bool:
         """Put the jobs of a parcel in line as they are, if it is the next one."""
+        moving.check(parcel)
         return await self._submit(UNPACK, parcel)
 
     async def unpacked(self, move: str, queue: str) -> Unpacked | None:

@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from windlass.core.store import Finding
+from windlass.kit.moves.looking import of_move
 from windlass.stores.sqlite import moving_looks
 from windlass.stores.sqlite.database import SCHEMA, Options
 
@@ -12,7 +13,14 @@ RESET_BUG_FIXED = (3, 51, 3)
 
 def check(cursor: sqlite3.Cursor, path: Path, options: Options) -> list[Finding]:
     """Look over the library, the settings and the file."""
-    return [_library(), _durability(options), _log(path), _schema(cursor), _integrity(cursor), *_moved(cursor)]
+    return [
+        _library(),
+        _durability(options),
+        _log(path),
+        _schema(cursor),
+        _integrity(cursor),
+        *of_move(moving_looks.moved(cursor)),
+    ]
 
 
 def _library() -> Finding:
@@ -57,11 +65,3 @@ def _integrity(cursor: sqlite3.Cursor) -> Finding:
     if problems == ["ok"]:
         return Finding("integrity", "ok", "quick_check found nothing")
     return Finding("integrity", "error", "; ".join(problems), "stop all processes and restore the file from a backup")
-
-
-def _moved(cursor: sqlite3.Cursor) -> list[Finding]:
-    moved = moving_looks.moved(cursor)
-    if moved is None:
-        return []
-    said = f"nothing new begins here: its jobs go to {moved.to}"
-    return [Finding("moved", "warning", said, f"let programs connect to {moved.to}")]

@@ -4,7 +4,6 @@ import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final
 
 import msgspec
 
@@ -16,11 +15,10 @@ from windlass.core.names import LOG_LINES_KEPT
 from windlass.core.states import State
 from windlass.core.stats import MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.core.store import AuditEntry, Glance, Place, ServerRecord
+from windlass.kit.moves.looking import AHEAD_MOST
 from windlass.kit.records import STATES, server_of
 from windlass.stores.sqlite.rows import JobRow, history_of, job_of, json_list, log_line_of, moment
 from windlass.stores.sqlite.statements import sql
-
-COUNTED_AHEAD: Final = 1_000
 
 
 def get(cursor: sqlite3.Cursor, ids: Sequence[JobId]) -> list[Job | None]:
@@ -85,7 +83,7 @@ def place(cursor: sqlite3.Cursor, now: datetime, job_id: JobId) -> Place | None:
 
 
 def _ahead(cursor: sqlite3.Cursor, queue: str, priority: int, run_at: int, seq: int) -> int:
-    parameters = {"queue": queue, "priority": priority, "run_at": run_at, "seq": seq, "most": COUNTED_AHEAD}
+    parameters = {"queue": queue, "priority": priority, "run_at": run_at, "seq": seq, "most": AHEAD_MOST}
     return int(cursor.execute(sql("ahead"), parameters).fetchone()[0])
 
 

@@ -40,6 +40,7 @@ from windlass.core.store import (
     SettleResult,
 )
 from windlass.core.topics import Hub, Topic
+from windlass.kit.moves import moving
 from windlass.stores.sqlite import looks, moving_looks, schedule_looks
 from windlass.stores.sqlite.calls import Move
 from windlass.stores.sqlite.check import check
@@ -301,6 +302,7 @@ class SqliteStore:
 
     async def unpack(self, parcel: Parcel) -> bool:
         """Put the jobs of a parcel in line as they are."""
+        moving.check(parcel)
         return await self._write(UNPACK, parcel)
 
     async def unpacked(self, move: str, queue: str) -> Unpacked | None:

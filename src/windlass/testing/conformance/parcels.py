@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from windlass.core.errors import UniqueConflict
+from windlass.core.errors import InvalidValue, UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, Failure, Job, Note, Progress
 from windlass.core.moving import HeldKey, Packed, Parcel, Unpacked
@@ -199,6 +199,22 @@ async def test_a_job_that_is_here_already_is_passed_by(store: Store) -> None:
     assert await store.unpacked("move-1", "default") == Unpacked(1, [here.id, gone.id])
     [row] = await store.stats()
     assert (row.pending, row.succeeded, row.totals) == (1, 1, Totals(enqueued=3, succeeded=1))
+
+
+async def test_a_parcel_with_what_does_not_wait_in_its_queue_is_refused_whole(store: Store) -> None:
+    await store.enqueue([a_job(), a_job()])
+    first, second = (await _take_out(store)).jobs
+
+    for wrong in (
+        second._replace(state=State.RUNNING),
+        second._replace(state=State.DEAD),
+        second._replace(queue="sms"),
+    ):
+        with pytest.raises(InvalidValue, match=f"{second.id} is {wrong.state} in '{wrong.queue}'"):
+            await store.unpack(_parcel(Packed([first, wrong], [])))
+
+    assert await store.unpacked("move-1", "default") is None
+    assert await store.get([first.id, second.id]) == [None, None]
 
 
 async def test_an_unpacked_job_holds_its_key_as_before(store: Store, clock: FakeClock) -> None:

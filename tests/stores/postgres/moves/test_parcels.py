@@ -7,10 +7,8 @@ from typing import Final
 import pytest
 
 from tests.stores.postgres.moves.moving import Counted, Mover
-from windlass.core.errors import InvalidValue
 from windlass.core.job import Delivery, Failure, Job, LogLine, PreparedJob
 from windlass.core.moving import Packed, Parcel
-from windlass.core.states import State
 from windlass.stores.postgres.moves import pack as packing
 from windlass.stores.postgres.moves.marks import Due, Line, Ready, look, raise_mark
 from windlass.stores.postgres.moves.pack import let_go, pack
@@ -70,16 +68,6 @@ async def test_texts_that_postgres_does_not_know_are_written_out(mover: Mover) -
     assert there.last_error == "E: no\\0"
     assert there.history == (failed._replace(worker="w\\0", failure=Failure("no\\0", "E\\0", "\\ud800")),)
     assert there.log == (line._replace(text="half a pair: \\udfff, zero: \\0"),) * 3
-
-
-@pytest.mark.parametrize("state, queue", [("running", "default"), ("dead", "default"), ("pending", "other")])
-async def test_a_parcel_with_what_does_not_belong_there_is_refused(mover: Mover, state: str, queue: str) -> None:
-    [job] = await taken_out(mover, a_job())
-
-    with pytest.raises(InvalidValue, match=f"job {job.id} is "):
-        await bring(mover, job._replace(state=State(state), queue=queue))
-
-    assert await bring(mover, job)
 
 
 async def test_the_second_parcel_is_found_without_a_look_at_all_that_waits(mover: Mover) -> None:

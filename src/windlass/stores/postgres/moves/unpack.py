@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from windlass.core.errors import InvalidValue
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.moving import HeldKey, Parcel, Unpacked
@@ -26,7 +25,6 @@ class _Come(NamedTuple):
 
 def unpack(changes: Changes, parcel: Parcel) -> Work[bool]:
     """Put the jobs of a parcel in line, with their keys, history and log; False unless it is the next one."""
-    _check(parcel)
     jobs = parcel.packed.jobs
     turn = yield Statement("take_turn", [parcel.move, parcel.queue, parcel.number, [job.id for job in jobs]])
     if not turn:
@@ -54,16 +52,6 @@ def unpacked(move: str, queue: str) -> Work[Unpacked | None]:
     """Return the last parcel of a move and a queue."""
     rows = yield Statement("unpacked", [move, queue])
     return Unpacked(rows[0][0], [JobId(job_id) for job_id in rows[0][1]]) if rows else None
-
-
-def _check(parcel: Parcel) -> None:
-    for job in parcel.packed.jobs:
-        if job.queue != parcel.queue or not job.state.waiting:
-            message = (
-                f"a parcel of {parcel.queue!r} holds waiting jobs of that queue; job {job.id} is {job.state} in "
-                f"{job.queue!r}: pack it anew"
-            )
-            raise InvalidValue(message)
 
 
 def _parts(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:

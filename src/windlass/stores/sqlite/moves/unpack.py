@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import msgspec
 
 from windlass.core.duration import to_micros
-from windlass.core.errors import InvalidValue, WindlassError
 from windlass.core.job import Job
 from windlass.core.moving import HeldKey, Parcel
 from windlass.core.states import State
@@ -18,7 +17,7 @@ from windlass.stores.sqlite.transaction import ENQUEUED, Transaction
 _FREE = holds.Kept(None, None, None)
 
 
-def unpack(tx: Transaction, parcels: list[Parcel]) -> list[bool | WindlassError]:
+def unpack(tx: Transaction, parcels: list[Parcel]) -> list[bool]:
     """Put the jobs of each parcel that is the next one in line."""
     return [_unpack(tx, parcel) for parcel in parcels]
 
@@ -32,9 +31,7 @@ def take_keys(tx: Transaction, calls: list[Sequence[HeldKey]]) -> list[None]:
     return [None] * len(calls)
 
 
-def _unpack(tx: Transaction, parcel: Parcel) -> bool | WindlassError:
-    if (fault := _fault(parcel)) is not None:
-        return fault
+def _unpack(tx: Transaction, parcel: Parcel) -> bool:
     last = tx.row("unpacked", (parcel.move, parcel.queue))
     if parcel.number != (0 if last is None else last[0]) + 1:
         return False
@@ -45,15 +42,6 @@ def _unpack(tx: Transaction, parcel: Parcel) -> bool | WindlassError:
     ids = json_list([job.id for job in parcel.packed.jobs])
     tx.run("write_parcel", (parcel.move, parcel.queue, parcel.number, ids))
     return True
-
-
-def _fault(parcel: Parcel) -> WindlassError | None:
-    for job in parcel.packed.jobs:
-        if job.queue != parcel.queue or not job.state.waiting:
-            return InvalidValue(
-                f"a parcel of {parcel.queue!r} holds waiting jobs of it, and {job.id} is {job.state} on {job.queue!r}"
-            )
-    return None
 
 
 def _not_here(tx: Transaction, jobs: Sequence[Job]) -> list[Job]:
