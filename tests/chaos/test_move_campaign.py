@@ -8,7 +8,7 @@ from proofs import moves
 from proofs.report import Verdict
 
 
-# what dies at any step of a move is shown in tests/client/test_mover.py; this takes four stores and most of a minute
+# tests/client/test_mover_meanwhile.py shows a death at any step; this takes four stores and most of a minute
 @pytest.mark.slow
 def test_a_move_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> None:
     report = moves.prove(tmp_path, moves.Plan(jobs=2_000, kills=4))

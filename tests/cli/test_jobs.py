@@ -1,6 +1,7 @@
 import asyncio
 import json
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,11 @@ import pytest
 import windlass
 from tests.cli.conftest import URL, Run
 from tests.cli.given_jobs import Given, fill
-from windlass.cli import job_list
+from windlass.cli import job_follow, job_list
 from windlass.cli.job_follow import follow
-from windlass.core.job import Note, Progress
+from windlass.core.errors import StoreUnavailable
+from windlass.core.ids import JobId
+from windlass.core.job import Job, Note, Progress
 from windlass.testing.clock import FakeClock
 
 
@@ -280,3 +283,28 @@ async def test_lines_progress_and_attempts_are_told_as_they_come(capsys: pytest.
     out = capsys.readouterr().out
     assert "info    half \\x1b[2J way\n" in out
     assert "progress: 1/4 (25%)\n" in out
+
+
+async def test_a_store_that_goes_away_is_told_of_once_and_asked_again(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_follow, "EVERY", 0)
+    async with asyncio.timeout(20), windlass.connect("memory://") as client:
+        job = await client.get((await client.enqueue("mail")).id)
+        assert job is not None
+        await client.cancel(job.id)
+        look, away = client.store.get, [True, True]
+
+        async def get(ids: Sequence[JobId]) -> list[Job | None]:
+            if away:
+                away.pop()
+                raise StoreUnavailable("away", retryable=True)
+            return await look(ids)
+
+        monkeypatch.setattr(client.store, "get", get)
+
+        ended = await follow(client, job, quiet=False)
+
+    assert ended is not None
+    assert ended.state == "cancelled"
+    assert capsys.readouterr().err == "warning: away\n"

@@ -158,11 +158,13 @@ def test_further_arguments_hide_all_since_nobody_knows_their_names() -> None:
 
 def test_very_many_and_very_deep_fields_are_hidden_with_what_is_around_them() -> None:
     wide: Any = make_dataclass("Wide", [(f"f{n}", Pin) for n in range(1_000)])
+    long: Any = make_dataclass("Long", [(f"f{n}{'x' * 150}", Pin) for n in range(20)])
     deep: Any = Pin
     for n in range(30):
         deep = make_dataclass(f"Deep{n}", [("left", deep), ("right", deep)])
 
     assert paths_of(wide) == ("it",)
+    assert paths_of(long) == ("it",)
     assert paths_of(list[wide]) == ("it",)
     assert paths_of(deep) == ("it",)
 

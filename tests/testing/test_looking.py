@@ -35,6 +35,16 @@ async def log_in(name: str, password: Annotated[str, Secret]) -> None:
     pass
 
 
+@dataclass
+class Card:
+    number: Annotated[str, Secret]
+
+
+@app.job
+async def pay(cards: list[Card], total: int) -> None:
+    pass
+
+
 @app.job
 async def count_them(count: int, queue: str) -> None:
     pass
@@ -186,6 +196,16 @@ async def test_what_is_secret_is_not_in_a_message(test: TestApp) -> None:
 
     assert "sesame" not in str(failed.value)
     assert "password=***" in str(failed.value)
+
+
+async def test_an_argument_with_a_secret_field_is_not_in_a_message(test: TestApp) -> None:
+    await pay.enqueue([Card("sesame")], 1)
+
+    with pytest.raises(AssertionError) as failed:
+        test.assert_enqueued(pay, [Card("open sesame")], 1)
+
+    assert "sesame" not in str(failed.value)
+    assert "pay(cards=***, total=1)" in str(failed.value)
 
 
 @pytest.mark.parametrize(

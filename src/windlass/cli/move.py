@@ -91,7 +91,7 @@ def _ask(source: str, target: str, *, yes: bool) -> None:
         return
     counts = _shown_counts(asyncio.run(_plan(source)))
     where = f"from {masked(source)} to {masked(target)}"
-    ask(f"Move {counts} {where}? The first takes nothing new from then on.", yes=yes, first="--plan")
+    ask(f"Move {counts} {where}? The first takes nothing new from then on.", yes=False, first="--plan")
 
 
 async def _plan(source: str) -> list[QueueStats]:

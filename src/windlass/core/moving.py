@@ -8,12 +8,12 @@ locks, servers, audit and every look work as before.
 
 The waiting jobs of a queue go over in parcels, one after the other:
 
-    left = SRC.pack(queue) -> DST.unpack(parcel) -> SRC.let_go(jobs)
+    SRC.pack(queue) -> DST.unpack(parcel) -> SRC.let_go(jobs)
 
 `unpack` writes, in the same atomic step as the jobs, which parcel that was and what was in it. So whoever goes on after
-a crash asks `unpacked` first, lets go of those jobs, and packs the next parcel: no job is ever ready in both stores
-after its parcel was let go, and none in neither. A parcel that is not the next one is refused, so a mover that slept
-while another one went on cannot unpack anything twice.
+a crash asks `unpacked` first, lets go of those jobs, and packs the next parcel. Until then they are in both stores, and
+the one that is left gives none of them: the mark must stand until the last parcel was let go. A parcel that is not the
+next one is refused, so a mover that slept while another one went on cannot unpack anything twice.
 """
 
 from collections.abc import Sequence

@@ -19,7 +19,7 @@ import msgspec
 
 from windlass.codec import is_model
 from windlass.handlers.secret import Secret
-from windlass.handlers.secret_paths import EACH, MOST_PATHS, MOST_STEPS, Path
+from windlass.handlers.secret_paths import EACH, MOST_PATHS, Path
 
 _Part: TypeAlias = tuple[Path | None, Any]
 """An annotation inside another and the steps to it; None when a secret in it makes one of the whole."""
@@ -47,7 +47,7 @@ def _found(annotation: Any, at: Path, above: tuple[Any, ...]) -> Iterator[Path]:
     if not _holds(annotation, set()):
         return
     again = any(annotation is each for each in above)
-    if _is_marked(annotation) or again or len(at) >= MOST_STEPS or len(above) >= _DEEPEST:
+    if _is_marked(annotation) or again or len(above) >= _DEEPEST:
         yield at
         return
     for steps, part in _parts(annotation):

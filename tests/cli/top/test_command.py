@@ -1,7 +1,10 @@
+import sys
+
 import pytest
 
 import windlass
 from tests.cli.conftest import URL, Run
+from windlass.cli.top import command
 
 
 @pytest.fixture(autouse=True)
@@ -56,3 +59,14 @@ def test_what_cannot_be_meant_is_refused(run: Run, words: list[str], said: str) 
 
     assert (done.code, done.out) == (2, "")
     assert said in done.err
+
+
+def test_the_live_view_alone_needs_the_extra(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "windlass.cli.top.screen", raising=False)
+    monkeypatch.setitem(sys.modules, "textual.app", None)
+    monkeypatch.setattr(command, "_on_terminal", lambda: True)
+
+    live, once = run("top", "--url", URL), run("top", "--url", URL, "--once")
+
+    assert (live.code, once.code) == (2, 0)
+    assert live.err == "error: windlass top needs the extra 'top': pip install 'windlass[top]'\n"

@@ -101,6 +101,6 @@ def _counted(changes: Changes, make: Callable[[Changes], Work[T]]) -> Work[T]:
 
 
 def _known(answers: Sequence[T]) -> Work[T]:
-    """Return the answer of the try that was committed: the last one whose receipt was not refused."""
+    """Return the answer of the transaction that was committed: the last one whose receipt was not refused."""
     yield from ()
     return answers[-1]

@@ -118,8 +118,9 @@ def _write_history(come: Sequence[_Come]) -> Work[None]:
     rows: list[Row] = []
     for seq, job in come:
         for number, attempt, started_at, ended_at, worker, outcome, failure in job.history:
-            told = [_text(part) for part in failure or (None, None, None)]
-            rows.append((seq, number, attempt, started_at, ended_at, _text(worker), outcome, *told))
+            if ended_at is not None and outcome is not None:
+                told = [_text(part) for part in failure or (None, None, None)]
+                rows.append((seq, number, attempt, started_at, ended_at, _text(worker), outcome, *told))
     for columns in _by_column(rows):
         yield Statement("unpack_deliveries", columns)
 
