@@ -41,6 +41,8 @@ SCHEDULES: Final = 5
 KV: Final = 500
 KEYS: Final = 200
 TRIES: Final = 5
+LONGEST: Final = 120.0
+"""Seconds that a mover may take to carry its share, waiting for the lock of the one before included."""
 PAUSE: Final = 0.004
 """Seconds between two jobs of the producer."""
 
@@ -111,18 +113,8 @@ class Campaign:
             self.done.failed.append("jobs still wait at the end")
 
     def _move(self, source: str, target: str, kills: int) -> None:
-        until = time.monotonic() + self._plan.seconds
-        while kills and time.monotonic() < until:
-            mover = _mover(source, target)
-            time.sleep(self._chance.uniform(0.6, 3.0))
-            if mover.poll() is None:
-                mover.kill()
-                self.done.kills += 1
-                kills -= 1
-            else:
-                self.done.in_vain += 1
-                kills -= 1
-            _ended(mover)
+        for _ in range(kills):
+            self._kill_at_work(source, target, self._plan.jobs // (kills + 1))
         told = "it was never called"
         for _ in range(TRIES):
             code, told = _ended(_mover(source, target))
@@ -130,6 +122,19 @@ class Campaign:
                 self.done.moved += 1
                 return
         self.done.failed.append(f"the jobs did not leave {source.partition(':')[0]}: {told}")
+
+    def _kill_at_work(self, source: str, target: str, share: int) -> None:
+        """Kill a mover at a random moment at which it has carried some jobs, and others are left."""
+        enough = asyncio.run(_carried(target)) + self._chance.randint(1, share)
+        mover = _mover(source, target)
+        eventually(lambda: mover.poll() is not None or asyncio.run(_carried(target)) >= enough, LONGEST, 0.01)
+        time.sleep(self._chance.uniform(0, 0.05))
+        if mover.poll() is None:
+            mover.kill()
+            self.done.kills += 1
+        else:
+            self.done.in_vain += 1
+        _ended(mover)
 
     def _nothing_waits(self) -> bool:
         return asyncio.run(_waiting(self._urls[-1])) == 0
@@ -190,6 +195,13 @@ async def _let_all_run(url: str) -> None:
         await client.resume(BULK)
         while later := await client.jobs(windlass.JobFilter(queue=BULK, state="scheduled"), limit=CHUNK):
             await client.store.reschedule([job.id for job in later], None)
+
+
+async def _carried(url: str) -> int:
+    """Return how many of the jobs that lie still are in a store."""
+    async with windlass.connect(url) as client:
+        stats = await client.stats(BULK)
+        return stats.pending + stats.scheduled
 
 
 async def _waiting(url: str) -> int:

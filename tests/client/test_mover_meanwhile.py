@@ -145,18 +145,47 @@ async def test_a_mover_that_slept_while_another_went_on_is_refused(clock: FakeCl
 
 
 class Asleep:
-    """A store that a parcel reaches only after somebody else has gone on."""
+    """A store beside which somebody else goes on, before a parcel reaches it, or after."""
 
-    def __init__(self, store: Any, meanwhile: Callable[[], Any]) -> None:  # noqa: ANN401 - as good as a store
+    def __init__(
+        self,
+        store: Any,  # noqa: ANN401 - as good as a store
+        meanwhile: Callable[[], Any],
+        later: Callable[[], Any] | None = None,
+    ) -> None:
         self._store = store
         self._meanwhile = meanwhile
+        self._later = later or nothing
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever a store has
         return getattr(self._store, name)
 
     async def unpack(self, parcel: Parcel) -> object:
         await self._meanwhile()
-        return await self._store.unpack(parcel)
+        done = await self._store.unpack(parcel)
+        await self._later()
+        return done
+
+
+async def test_a_mover_that_slept_until_the_jobs_were_back_takes_none_of_them(clock: FakeClock) -> None:
+    async with in_memory(clock) as source, in_memory(clock) as target:
+        await source.enqueue("a", b"once")
+        awake = target.store
+
+        async def bring_back() -> None:
+            moved = await source.store.moved()
+            assert moved is not None
+            packed = await target.store.pack("a", limit=1)
+            await source.store.let_go(move=moved.move, jobs=[job.id for job in packed.jobs])
+            await source.store.set_moved(None)
+            assert await source.store.unpack(Parcel("back", "a", 1, packed))
+
+        asleep: Any = Asleep(awake, nothing, bring_back)
+        target.store = asleep
+        with pytest.raises(AlreadyRunning, match="this move has ended meanwhile"):
+            await move(source, target, to=TO, wait=0, told=told)
+
+        assert [job.payload for job in await everything(source)] == [b"once"]
 
 
 async def carry_one(source: Client, target: Any, number: int) -> None:  # noqa: ANN401 - a store

@@ -140,12 +140,22 @@ def unpacked_of(told: UnpackedTold) -> core.Unpacked | None:
 
 
 class LetGoAsked(Asked, kw_only=True):
-    """What another store has now: waiting jobs, unique keys by their names, keys of kv, schedules."""
+    """What another store has now: waiting jobs, unique keys by their names, keys of kv, schedules.
 
+    With `move` it is let go of only while the jobs of this store go by that move.
+    """
+
+    move: Name | None = None
     jobs: Annotated[list[Id], Meta(max_length=MOST_IN_PARCEL)] = []
     keys: Annotated[list[KeyName], Meta(max_length=MOST_IN_PARCEL)] = []
     kv: Annotated[list[Blob], Meta(max_length=MOST_IN_PARCEL)] = []
     schedules: Annotated[list[Name], Meta(max_length=MOST_IN_PARCEL)] = []
+
+
+class LetGoTold(Told, kw_only=True):
+    """Whether it was let go of."""
+
+    let_go: bool
 
 
 class TimedKeysAsked(Asked, kw_only=True):

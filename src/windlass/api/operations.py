@@ -288,7 +288,7 @@ UNPACKED = _operation(
     "Tell the last parcel that was unpacked here",
 )  # fmt: skip
 LET_GO = _operation(
-    "let_go", "POST /move/let_go", moving.LetGoAsked, calls.Nothing, "Forget what another store has now",
+    "let_go", "POST /move/let_go", moving.LetGoAsked, moving.LetGoTold, "Forget what another store has now",
     repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
 TIMED_KEYS = _operation(

@@ -1,7 +1,7 @@
 """Taking what waits in one store to another; a crash at any step loses nothing, and nothing goes over twice."""
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -127,15 +127,23 @@ class _Mover:
             raise InvalidValue(message)
         moved = under_way or Moved(to, self._source.rng.token_bytes(MOVE_ID_BYTES).hex())
         self._move = moved.move
+        if await self._are_one():
+            raise InvalidValue("a store cannot be moved to itself: both URLs lead to the same jobs")
         before = await self._to.moved()
         sent = [] if before is None else await self._sent_here(before)
         await self._surely(partial(self._from.set_moved, moved))
-        if await self._to.moved() == moved:
-            # both URLs lead to one store: all is as it was
-            await self._from.set_moved(under_way)
-            raise InvalidValue("a store cannot be moved to itself: both URLs lead to the same jobs")
         if before is not None:
-            await self._reopen(sent)
+            await self._reopen(before, sent)
+
+    async def _are_one(self) -> bool:
+        """Return whether both URLs lead to one store: then what is locked in the one is locked in the other."""
+        name = f"{ARRIVING}:{self._source.rng.token_bytes(MOVE_ID_BYTES).hex()}"
+        await self._to.lock(name, "target", LOCK_TTL)
+        alone = await self._from.lock(name, "source", LOCK_TTL)
+        await self._to.unlock(name, "target")
+        if alone:
+            await self._from.unlock(name, "source")
+        return not alone
 
     async def _sent_here(self, before: Moved) -> list[JobId]:
         """Return what the target, which was left itself, sent to the source last; it may not have let go of that."""
@@ -151,10 +159,10 @@ class _Mover:
             raise InvalidValue(message)
         return [job_id for last in sent if last is not None for job_id in last.ids]
 
-    async def _reopen(self, sent: list[JobId]) -> None:
+    async def _reopen(self, before: Moved, sent: list[JobId]) -> None:
         """Let the target take jobs again, without those that the source has from it."""
         async with _alone(self._target, LEAVING):
-            await self._to.let_go(jobs=sent)
+            await self._to.let_go(move=before.move, jobs=sent)
             await self._to.set_moved(None)
 
     async def carry(self, wait: float) -> None:
@@ -200,7 +208,7 @@ class _Mover:
         _, schedules = await self._from.schedules()
         for schedule in (each for each in schedules if each.overlap == overlap):
             if await self._wrote_schedule(schedule):
-                await self._from.let_go(schedules=(schedule.id,))
+                await self._let_go(schedules=(schedule.id,))
                 self.carried.schedules += 1
             elif schedule.id not in self.carried.kept_schedules:
                 self.carried.kept_schedules.append(schedule.id)
@@ -217,7 +225,7 @@ class _Mover:
         after: bytes | None = None
         while pairs := await self._from.kv_scan(b"", after=after, limit=PAIRS):
             done = [key for key, value in pairs if await self._wrote(key, value)]
-            await self._from.let_go(kv=done)
+            await self._let_go(kv=done)
             self.carried.kv += len(done)
             after = pairs[-1][0]
             self._step()
@@ -249,7 +257,7 @@ class _Mover:
         last = await self._to.unpacked(self._move, queue)
         if last is None:
             return 0
-        await self._from.let_go(jobs=last.ids)
+        await self._let_go(jobs=last.ids)
         return last.number
 
     async def _send(self, parcel: Parcel) -> None:
@@ -259,12 +267,25 @@ class _Mover:
             last = await self._to.unpacked(parcel.move, parcel.queue)
             if last is None or last.number != parcel.number or list(last.ids) != ids:
                 raise AlreadyRunning(f"another process moves the jobs of {parcel.queue!r}: let it do so")
-        await self._from.let_go(jobs=ids)
+        await self._let_go(jobs=ids)
+
+    async def _let_go(
+        self,
+        *,
+        jobs: Sequence[JobId] = (),
+        keys: Sequence[str] = (),
+        kv: Sequence[bytes] = (),
+        schedules: Sequence[str] = (),
+    ) -> None:
+        """Let the source forget what the target has, unless this mover slept until the move was over."""
+        if not await self._from.let_go(move=self._move, jobs=jobs, keys=keys, kv=kv, schedules=schedules):
+            message = "this move has ended meanwhile: the jobs are where another process has taken them"
+            raise AlreadyRunning(message)
 
     async def _timed_keys(self) -> None:
         while keys := await self._from.timed_keys(limit=PAIRS):
             await self._to.take_keys(keys)
-            await self._from.let_go(keys=[key.name for key in keys])
+            await self._let_go(keys=[key.name for key in keys])
             self.carried.keys += len(keys)
             self._step()
 

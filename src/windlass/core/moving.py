@@ -102,15 +102,17 @@ class Moving(Protocol):
     async def let_go(
         self,
         *,
+        move: str | None = None,
         jobs: Sequence[JobId] = (),
         keys: Sequence[str] = (),
         kv: Sequence[bytes] = (),
         schedules: Sequence[str] = (),
-    ) -> None:
+    ) -> bool:
         """Forget what another store has now, without a trace but in the counts of waiting jobs; `keys` by their names.
 
         A job goes with its history, its log and the key that it holds, and only while it waits: one that is running
-        stays.
+        stays. With `move` it is done only while the jobs of this store go by that move, else False is returned: whoever
+        slept since, and finds the jobs back here, must not take them.
         """
         ...
 

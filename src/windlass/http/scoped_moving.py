@@ -36,13 +36,14 @@ class ScopedMoving:
     async def let_go(
         self,
         *,
+        move: str | None = None,
         jobs: Sequence[JobId] = (),
         keys: Sequence[str] = (),
         kv: Sequence[bytes] = (),
         schedules: Sequence[str] = (),
-    ) -> None:
+    ) -> bool:
         """Refuse: only all queues move together."""
-        del jobs, keys, kv, schedules
+        del move, jobs, keys, kv, schedules
         refuse_beyond(_MOVE)
 
     async def timed_keys(self, *, limit: int) -> list[HeldKey]:

@@ -67,16 +67,17 @@ async def unpacked(call: Call[moving.UnpackedAsked]) -> moving.UnpackedTold:
     return moving.UnpackedTold() if last is None else moving.UnpackedTold(number=last.number, ids=list(last.ids))
 
 
-async def let_go(call: Call[moving.LetGoAsked]) -> calls.Nothing:
+async def let_go(call: Call[moving.LetGoAsked]) -> moving.LetGoTold:
     """Forget what another store has now."""
     asked = call.asked
-    await call.store.let_go(
+    done = await call.store.let_go(
+        move=None if asked.move is None else check_name(asked.move, "move"),
         jobs=[job_id(each) for each in asked.jobs],
         keys=[key_name(each) for each in asked.keys],
         kv=[check_key(data(each)) for each in asked.kv],
         schedules=[check_name(each, "schedule id") for each in asked.schedules],
     )
-    return calls.Nothing()
+    return moving.LetGoTold(let_go=done)
 
 
 async def timed_keys(call: Call[moving.TimedKeysAsked]) -> moving.TimedKeys:

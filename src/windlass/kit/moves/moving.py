@@ -20,6 +20,11 @@ def refuse(moved: Moved | None) -> None:
         raise StoreMoved(moved.to)
 
 
+def goes_by(moved: Moved | None, move: str | None) -> bool:
+    """Whether what another store has may be let go of: by this move, or by whoever names none."""
+    return move is None or (moved is not None and moved.move == move)
+
+
 def pack(holds: Holds, records: Iterable[Record], now: datetime) -> Packed:
     """Return these jobs, which wait, with the keys that they hold."""
     chosen = list(records)

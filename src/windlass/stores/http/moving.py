@@ -59,19 +59,28 @@ class Moving:
         return unpacked_of(await self._calls.look(operations.UNPACKED, UnpackedAsked(move=move, queue=queue)))
 
     async def let_go(
-        self, *, jobs: Sequence[JobId], keys: Sequence[str], kv: Sequence[bytes], schedules: Sequence[str]
-    ) -> None:
+        self,
+        *,
+        move: str | None,
+        jobs: Sequence[JobId],
+        keys: Sequence[str],
+        kv: Sequence[bytes],
+        schedules: Sequence[str],
+    ) -> bool:
         """Forget what another store has now; so many that they need several calls go in several steps."""
+        done = True
         longest = max(map(len, (jobs, keys, kv, schedules)))
         for begin in range(0, longest, MOST_JOBS):
             some = slice(begin, begin + MOST_JOBS)
             wanted = LetGoAsked(
+                move=move,
                 jobs=list(jobs[some]),
                 keys=list(keys[some]),
                 kv=[blob(key) for key in kv[some]],
                 schedules=list(schedules[some]),
             )
-            await self._calls.change(operations.LET_GO, wanted)
+            done &= (await self._calls.change(operations.LET_GO, wanted)).let_go
+        return done
 
     async def timed_keys(self, *, limit: int) -> list[HeldKey]:
         """Return keys that only time frees, as many as one call tells."""

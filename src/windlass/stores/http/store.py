@@ -301,13 +301,14 @@ class HttpStore:
     async def let_go(
         self,
         *,
+        move: str | None = None,
         jobs: Sequence[JobId] = (),
         keys: Sequence[str] = (),
         kv: Sequence[bytes] = (),
         schedules: Sequence[str] = (),
-    ) -> None:
+    ) -> bool:
         """Forget what another store has now."""
-        await self._here().moving.let_go(jobs=jobs, keys=keys, kv=kv, schedules=schedules)
+        return await self._here().moving.let_go(move=move, jobs=jobs, keys=keys, kv=kv, schedules=schedules)
 
     async def timed_keys(self, *, limit: int) -> list[HeldKey]:
         """Return keys that only time frees."""

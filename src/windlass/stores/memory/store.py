@@ -362,16 +362,20 @@ class MemoryStore:
     async def let_go(
         self,
         *,
+        move: str | None = None,
         jobs: Sequence[JobId] = (),
         keys: Sequence[str] = (),
         kv: Sequence[bytes] = (),
         schedules: Sequence[str] = (),
-    ) -> None:
+    ) -> bool:
         """Forget what another store has now."""
         with self._step:
+            if not moving.goes_by(self._house.moved, move):
+                return False
             parcels.let_go(self._table, jobs, keys, kv)
             for schedule_id in schedules:
                 self._schedules.remove(schedule_id)
+            return True
 
     async def timed_keys(self, *, limit: int) -> list[HeldKey]:
         """Return up to `limit` keys that only time frees and whose time is not over."""

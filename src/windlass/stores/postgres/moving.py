@@ -65,13 +65,16 @@ class PostgresMoving(Calls):
     async def let_go(
         self,
         *,
+        move: str | None = None,
         jobs: Sequence[JobId] = (),
         keys: Sequence[str] = (),
         kv: Sequence[bytes] = (),
         schedules: Sequence[str] = (),
-    ) -> None:
+    ) -> bool:
         """Forget what another store has now."""
-        await self._write(lambda changes: pack.let_go(changes, jobs, keys, kv, schedules))
+        return await self._write(
+            lambda changes: pack.let_go(changes, move=move, jobs=jobs, keys=keys, kv=kv, schedules=schedules)
+        )
 
     async def timed_keys(self, *, limit: int) -> list[HeldKey]:
         """Return keys that only time frees."""

@@ -82,14 +82,16 @@ class Moving:
     async def let_go(
         self,
         *,
+        move: str | None = None,
         jobs: Sequence[JobId] = (),
         keys: Sequence[str] = (),
         kv: Sequence[bytes] = (),
         schedules: Sequence[str] = (),
-    ) -> None:
+    ) -> bool:
         """Forget what another store has now; what is gone already does no harm."""
         values = kv_pairs(dict.fromkeys(kv))
-        await self._caller.run("let_go", {"jobs": [*jobs], "keys": [*keys], "kv": values, "schedules": [*schedules]})
+        ask = {"move": move, "jobs": [*jobs], "keys": [*keys], "kv": values, "schedules": [*schedules]}
+        return cast("bool", _decode(await self._caller.run("let_go", ask)))
 
     async def timed_keys(self, *, limit: int) -> list[HeldKey]:
         """Return keys that time alone frees."""

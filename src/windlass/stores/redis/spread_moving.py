@@ -59,38 +59,44 @@ class SpreadMoving:
     async def let_go(
         self,
         *,
+        move: str | None = None,
         jobs: Sequence[JobId] = (),
         keys: Sequence[str] = (),
         kv: Sequence[bytes] = (),
         schedules: Sequence[str] = (),
-    ) -> None:
+    ) -> bool:
         """Forget what another store has now, each queue in a step of its own."""
+        done = True
         if jobs:
-            await self._let_go_of_jobs(jobs)
+            done &= await self._let_go_of_jobs(move, jobs)
         if keys:
             # one that came with a job from a store where it held over all queues is kept with that job
             for part in (self._queues.home.moving, *await self._all()):
-                await part.let_go(keys=keys)
+                done &= await part.let_go(move=move, keys=keys)
         if kv:
-            await self._queues.home.moving.let_go(kv=kv)
+            done &= await self._queues.home.moving.let_go(move=move, kv=kv)
         for schedule_id in schedules:
-            await self._let_go_of_schedule(schedule_id)
+            done &= await self._let_go_of_schedule(move, schedule_id)
+        return done
 
-    async def _let_go_of_jobs(self, jobs: Sequence[JobId]) -> None:
+    async def _let_go_of_jobs(self, move: str | None, jobs: Sequence[JobId]) -> bool:
         parts: defaultdict[str, list[JobId]] = defaultdict(list)
         places = {job_id: self._packed[job_id] for job_id in jobs if job_id in self._packed}
         if others := [job_id for job_id in jobs if job_id not in places]:
             places |= await self._queues.places_of(others)
         for job_id, queue in places.items():
             parts[queue].append(job_id)
-        for queue, ids in parts.items():
-            await self._queues.moving(queue).let_go(jobs=ids)
+        done = [await self._queues.moving(queue).let_go(move=move, jobs=ids) for queue, ids in parts.items()]
+        return all(done)
 
-    async def _let_go_of_schedule(self, schedule_id: str) -> None:
+    async def _let_go_of_schedule(self, move: str | None, schedule_id: str) -> bool:
         at = await self._queues.queue_of_schedule(schedule_id)
-        if at is not None:
-            await self._queues.moving(at).let_go(schedules=[schedule_id])
-            await self._queues.forget_schedule(schedule_id, at)
+        if at is None:
+            return True
+        if not await self._queues.moving(at).let_go(move=move, schedules=[schedule_id]):
+            return False
+        await self._queues.forget_schedule(schedule_id, at)
+        return True
 
     async def timed_keys(self, *, limit: int) -> list[HeldKey]:
         """Return keys that time alone frees, of one queue after the other."""

@@ -294,13 +294,14 @@ class RedisStore:
     async def let_go(
         self,
         *,
+        move: str | None = None,
         jobs: Sequence[JobId] = (),
         keys: Sequence[str] = (),
         kv: Sequence[bytes] = (),
         schedules: Sequence[str] = (),
-    ) -> None:
+    ) -> bool:
         """Forget what another store has now."""
-        await (await self._here()).moving.let_go(jobs=jobs, keys=keys, kv=kv, schedules=schedules)
+        return await (await self._here()).moving.let_go(move=move, jobs=jobs, keys=keys, kv=kv, schedules=schedules)
 
     async def timed_keys(self, *, limit: int) -> list[HeldKey]:
         """Return keys that time alone frees."""

@@ -345,13 +345,14 @@ class SlateStore:
     async def let_go(
         self,
         *,
+        move: str | None = None,
         jobs: Sequence[JobId] = (),
         keys: Sequence[str] = (),
         kv: Sequence[bytes] = (),
         schedules: Sequence[str] = (),
-    ) -> None:
+    ) -> bool:
         """Forget what another store has now."""
-        await self._submit(LET_GO, LetGoCall(jobs, keys, kv, schedules))
+        return await self._submit(LET_GO, LetGoCall(move, jobs, keys, kv, schedules))
 
     async def timed_keys(self, *, limit: int) -> list[HeldKey]:
         """Return up to `limit` keys that only time frees and whose time is not over."""

@@ -312,13 +312,14 @@ class SqliteStore:
     async def let_go(
         self,
         *,
+        move: str | None = None,
         jobs: Sequence[JobId] = (),
         keys: Sequence[str] = (),
         kv: Sequence[bytes] = (),
         schedules: Sequence[str] = (),
-    ) -> None:
+    ) -> bool:
         """Forget what another store has now."""
-        await self._write(LET_GO, leave_store.LetGoCall(jobs, keys, kv, schedules))
+        return await self._write(LET_GO, leave_store.LetGoCall(move, jobs, keys, kv, schedules))
 
     async def timed_keys(self, *, limit: int) -> list[HeldKey]:
         """Return keys that only time frees."""

@@ -11,7 +11,7 @@ import pytest
 from windlass.core.errors import InvalidValue, UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, Failure, Job, Note, Progress
-from windlass.core.moving import HeldKey, Packed, Parcel, Unpacked
+from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
 from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
 from windlass.core.stats import Totals
@@ -379,3 +379,20 @@ async def test_a_key_that_is_held_here_is_not_taken_over(store: Store, clock: Fa
     clock.advance(MINUTE)
     # one whose time is over takes no place
     assert await store.timed_keys(limit=1) == [other]
+
+
+async def test_what_is_back_here_is_not_let_go_of_by_a_move_that_is_over(store: Store, clock: FakeClock) -> None:
+    """A mover that slept since its parcel was unpacked finds the jobs here again."""
+    job, schedule = a_job(), await written(store, a_schedule(next_run_at=clock.now() + HOUR))
+    await store.enqueue([job])
+    await store.kv_write(KvWrite(b"k", b"v"))
+
+    assert not await store.let_go(move="move-1", jobs=[job.id], kv=[b"k"], schedules=[schedule.id])
+    await store.set_moved(Moved("redis://other", "move-2"))
+    assert not await store.let_go(move="move-1", jobs=[job.id], kv=[b"k"], schedules=[schedule.id])
+
+    assert await store.kv_get([b"k"]) == [b"v"]
+    assert len((await store.schedules()).schedules) == len(await store.get([job.id])) == 1
+    assert await store.let_go(move="move-2", jobs=[job.id], kv=[b"k"], schedules=[schedule.id])
+    assert (await store.get([job.id]), await store.kv_get([b"k"])) == ([None], [None])
+    assert (await store.schedules()).schedules == []

@@ -14,6 +14,7 @@ import msgspec
 from windlass.core.errors import StoreMoved, UniqueConflict
 from windlass.core.moving import Moved
 from windlass.core.topics import PAUSES
+from windlass.kit.moves import moving
 from windlass.stores.postgres.moves.marks import PREPARED
 from windlass.stores.postgres.rows import json_text, plain_text
 from windlass.stores.postgres.work import Changes, Statement, Work
@@ -49,6 +50,14 @@ def moved() -> Work[Moved | None]:
     """Return where the jobs of this store went; None while it takes jobs."""
     rows = yield Statement("moved")
     return _decoder.decode(rows[0][0]) if rows else None
+
+
+def goes_by(move: str | None) -> Work[bool]:
+    """Return whether what another store has may be let go of; if so, that stays so until this is committed."""
+    if move is None:
+        return True
+    rows = yield Statement("moved_held")
+    return moving.goes_by(_decoder.decode(rows[0][0]) if rows else None, move)
 
 
 def set_moved(changes: Changes, to: Moved | None) -> Work[None]:

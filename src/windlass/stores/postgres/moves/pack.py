@@ -9,6 +9,7 @@ from windlass.core.states import WAITING
 from windlass.core.topics import SCHEDULES
 from windlass.stores.postgres.looks import whole_job
 from windlass.stores.postgres.moves import ends, holds
+from windlass.stores.postgres.moves.departure import goes_by
 from windlass.stores.postgres.rows import Standing
 from windlass.stores.postgres.work import Changes, Many, Row, Statement, Work
 
@@ -35,9 +36,17 @@ def pack(changes: Changes, queue: str, *, near: int | None, limit: int) -> Work[
 
 
 def let_go(
-    changes: Changes, jobs: Sequence[JobId], keys: Sequence[str], kv: Sequence[bytes], schedules: Sequence[str]
-) -> Work[None]:
+    changes: Changes,
+    *,
+    move: str | None,
+    jobs: Sequence[JobId],
+    keys: Sequence[str],
+    kv: Sequence[bytes],
+    schedules: Sequence[str],
+) -> Work[bool]:
     """Forget what another store has now; of jobs only those that wait."""
+    if not (yield from goes_by(move)):
+        return False
     if jobs:
         yield from _let_go_jobs(changes, jobs)
     if keys:
@@ -47,6 +56,7 @@ def let_go(
     if schedules:
         yield Many("remove_schedule", [(schedule_id,) for schedule_id in sorted(schedules)])
         changes.topics.add(SCHEDULES)
+    return True
 
 
 def _first(queue: str, near: int | None, limit: int) -> Work[Sequence[Row]]:

@@ -1,6 +1,10 @@
 -- parts: base lines news places jobs holds kv schedules
 -- Forget what another store has now: jobs by their ids, those that wait, keys by the names of their holders, values and
--- schedules.
+-- schedules. With ask.move only while the jobs of this store go by that move.
+local moved = call('GET', P .. 'moved')
+if ask.move and not (moved and (cmsgpack.unpack(moved))[2] == ask.move) then
+    return cmsgpack.pack(false), false
+end
 for _, id in ipairs(ask.jobs) do
     local job = read_job(id)
     if job and is_waiting(job) then

@@ -18,8 +18,9 @@ WINDOW: Final = 1_000
 
 
 class LetGoCall(NamedTuple):
-    """What another store has now."""
+    """What another store has now, by which move."""
 
+    move: str | None
     jobs: Sequence[JobId]
     keys: Sequence[str]
     kv: Sequence[bytes]
@@ -73,8 +74,10 @@ async def unpack(table: Table, parcel: Parcel) -> bool:
     return True
 
 
-async def let_go(table: Table, call: LetGoCall) -> None:
+async def let_go(table: Table, call: LetGoCall) -> bool:
     """Forget what another store has now."""
+    if not moving.goes_by(table.moved, call.move):
+        return False
     await table.read(call.jobs)
     await table.read_holders(call.keys)
     for job_id in call.jobs:
@@ -84,6 +87,7 @@ async def let_go(table: Table, call: LetGoCall) -> None:
     table.put_values(dict.fromkeys(call.kv))
     for schedule_id in call.schedules:
         table.schedules.remove(schedule_id)
+    return True
 
 
 async def take_keys(table: Table, held: Sequence[HeldKey]) -> None:

@@ -6,7 +6,9 @@ from typing import NamedTuple
 from windlass.core.ids import JobId
 from windlass.core.moving import Moved
 from windlass.core.topics import PAUSES
+from windlass.kit.moves.moving import goes_by
 from windlass.kit.records import STATES
+from windlass.stores.sqlite import moving_looks
 from windlass.stores.sqlite.moves import ends, schedules
 from windlass.stores.sqlite.moves.enqueue import write_kv
 from windlass.stores.sqlite.rows import json_list
@@ -15,8 +17,9 @@ from windlass.stores.sqlite.transaction import Transaction
 
 
 class LetGoCall(NamedTuple):
-    """What another store has now; keys by the names of their holds."""
+    """What another store has now, by which move; keys by the names of their holds."""
 
+    move: str | None
     jobs: Sequence[JobId]
     keys: Sequence[str]
     kv: Sequence[bytes]
@@ -34,15 +37,20 @@ def set_moved(tx: Transaction, calls: list[Moved | None]) -> list[None]:
     return [None] * len(calls)
 
 
-def let_go(tx: Transaction, calls: list[LetGoCall]) -> list[None]:
+def let_go(tx: Transaction, calls: list[LetGoCall]) -> list[bool]:
     """Forget what another store has."""
-    for call in calls:
-        _let_go_jobs(tx, call.jobs)
-        for name in call.keys:
-            tx.run("forget_hold", (name,))
-        write_kv(tx, dict.fromkeys(call.kv))
-        schedules.remove(tx, list(call.schedules))
-    return [None] * len(calls)
+    return [_let_go(tx, call) for call in calls]
+
+
+def _let_go(tx: Transaction, call: LetGoCall) -> bool:
+    if not goes_by(moving_looks.moved(tx.cursor), call.move):
+        return False
+    _let_go_jobs(tx, call.jobs)
+    for name in call.keys:
+        tx.run("forget_hold", (name,))
+    write_kv(tx, dict.fromkeys(call.kv))
+    schedules.remove(tx, list(call.schedules))
+    return True
 
 
 def _let_go_jobs(tx: Transaction, ids: Sequence[JobId]) -> None:
