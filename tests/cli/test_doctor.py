@@ -68,7 +68,9 @@ def test_a_store_that_is_not_there_is_one_finding_and_is_not_made(run: Run) -> N
     assert not Path("jobs.db").exists()
 
 
-@pytest.mark.parametrize("url", ["postgres://nobody:secret@127.0.0.1:1/a?timeout=1", "redis://:secret@127.0.0.1:1/0?timeout=1"])
+@pytest.mark.parametrize(
+    "url", ["postgres://nobody:secret@127.0.0.1:1/a?timeout=1", "redis://:secret@127.0.0.1:1/0?timeout=1"]
+)
 def test_a_store_that_does_not_answer_is_one_finding(run: Run, url: str) -> None:
     done = run("doctor", "--url", url)
 

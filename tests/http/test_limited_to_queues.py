@@ -75,7 +75,14 @@ async def _theirs(given: GivenApp) -> list[str]:
     await given.done("/claims/note", {"notes": [{**held, "lines": [{"level": "info", "text": MARK}]}]})
     await given.done("/schedules/put", {"id": "their-schedule", "rule": 60, "job": job})
     await given.done("/servers/beat", {"server": SERVER})
-    timing = {"minute": "2026-01-01T00:00:00Z", "queue": "theirs", "kind": MARK, "what": "ran", "range": 0, "attempts": 1}
+    timing = {
+        "minute": "2026-01-01T00:00:00Z",
+        "queue": "theirs",
+        "kind": MARK,
+        "what": "ran",
+        "range": 0,
+        "attempts": 1,
+    }
     await given.done("/timings", {"timings": [timing]})
     await given.done("/kv/write", {"key": "their-key", "value": MARK})
     await given.done("/locks/take", {"name": "theirs", "holder": MARK, "ttl": 3600})

@@ -27,7 +27,7 @@ async def taken_out(mover: Mover, *jobs: PreparedJob) -> list[Job]:
     """Enqueue jobs, and return them as another store would bring them."""
     await mover.enqueue(*jobs)
     found = list((await packed(mover)).jobs)
-    await mover.do(let_go, [job.id for job in found], (), (), ())
+    await mover.do(partial(let_go, jobs=[job.id for job in found]))
     return found
 
 
@@ -73,7 +73,7 @@ async def test_texts_that_postgres_does_not_know_are_written_out(mover: Mover) -
 async def test_the_second_parcel_is_found_without_a_look_at_all_that_waits(mover: Mover) -> None:
     ids = await mover.enqueue(*(a_job() for _ in range(6)))
     first = await packed(mover, limit=2)
-    await mover.do(let_go, [job.id for job in first.jobs], (), (), ())
+    await mover.do(partial(let_go, jobs=[job.id for job in first.jobs]))
     counted = Counted()
 
     second = await mover.do(
@@ -97,6 +97,6 @@ async def test_a_parcel_is_cut_where_it_would_be_too_large(mover: Mover, monkeyp
     ids = await mover.enqueue(*(a_job(payload=b"x" * size) for size in (1_000, 900, 200, 5_000)))
 
     assert [job.id for job in (await packed(mover)).jobs] == ids[:2]
-    await mover.do(let_go, ids[:3], (), (), ())
+    await mover.do(partial(let_go, jobs=ids[:3]))
     # one at least, however large it is
     assert [job.id for job in (await packed(mover)).jobs] == ids[3:]

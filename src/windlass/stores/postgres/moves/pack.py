@@ -38,11 +38,11 @@ def pack(changes: Changes, queue: str, *, near: int | None, limit: int) -> Work[
 def let_go(
     changes: Changes,
     *,
-    move: str | None,
-    jobs: Sequence[JobId],
-    keys: Sequence[str],
-    kv: Sequence[bytes],
-    schedules: Sequence[str],
+    move: str | None = None,
+    jobs: Sequence[JobId] = (),
+    keys: Sequence[str] = (),
+    kv: Sequence[bytes] = (),
+    schedules: Sequence[str] = (),
 ) -> Work[bool]:
     """Forget what another store has now; of jobs only those that wait."""
     if not (yield from goes_by(move)):
