@@ -27,6 +27,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> Given:
 def wide(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """A terminal with so many columns."""
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", str(request.param))
     width: int = request.param
     return width
