@@ -13,6 +13,7 @@
 #   make test WINDLASS_TEST_REDIS_BIN=/usr/bin/redis-server     one that they start from this program
 #   make test WINDLASS_TEST_SLATEDB=1     SlateDB in memory, in files, in a bucket and served, each with the whole suite
 #   make test WINDLASS_TEST_CLUSTER=1 ARGS="-k 'cluster or spread'"     a Cluster of three that they start
+#   make test WINDLASS_TEST_CHROMIUM=/path/to/chromium ARGS=tests/browser     where the browser is, for the tests of pages
 
 PYTHON ?= python3
 ARGS ?=
@@ -28,7 +29,7 @@ endif
 
 RUN := $(VENV)/bin/python
 UV := .tools/bin/uv
-CHECKED := $(wildcard src tests benchmarks examples proofs docs/examples.py)
+CHECKED := $(wildcard src tests benchmarks examples proofs docs/examples.py docs/screenshots.py docs/staged_shop.py)
 
 # Neither an active environment nor a user's own packages may reach in; uv never fetches an interpreter.
 # Bytecode is kept whatever the user prefers: tests start many processes, and each would compile all that it loads.
@@ -41,13 +42,16 @@ export PIP_REQUIRE_VIRTUALENV := 0
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest check format lint imports types mypy pyright examples bench proof build clean
+.PHONY: help demo screenshots test test-lowest check format lint imports types mypy pyright examples bench proof build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.ready ## watch a shop's jobs survive processes that are killed
 	$(RUN) -m windlass demo $(if $(BREAK),--without $(BREAK)) $(ARGS)
+
+screenshots: $(VENV)/.ready ## take the pictures of the dashboard that the docs show; needs Chromium
+	$(RUN) -m docs.screenshots
 
 test: $(VENV)/.ready ## run the tests
 	$(RUN) -W error -m pytest -n $(WORKERS) $(ARGS)

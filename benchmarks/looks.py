@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--markdown", type=Path)
     chosen = parser.parse_args()
-    with TemporaryDirectory() as folder, _url(chosen.store, Path(folder)) as url:
+    with TemporaryDirectory() as folder, store_url(chosen.store, Path(folder)) as url:
         began = time.perf_counter()
         ids = asyncio.run(_fill(url, chosen.jobs))
         if chosen.store == "postgres":
@@ -54,7 +54,8 @@ def main() -> None:
 
 
 @contextmanager
-def _url(store: str, folder: Path) -> Generator[str]:
+def store_url(store: str, folder: Path) -> Generator[str]:
+    """Give the URL of a store that is not there yet."""
     if store == "sqlite":
         yield f"sqlite:///{folder}/jobs.db"
         return
@@ -109,6 +110,9 @@ def _looks(ids: dict[str, str]) -> dict[str, Sequence[str]]:
         "jobs by a text that is in one": ["jobs", "list", "--text", RARE],
         "jobs by a text that is in none": ["jobs", "list", "--text", "nowhere"],
         "jobs by an error": ["jobs", "list", "--error", "error 7"],
+        "jobs by a type of error": ["jobs", "list", "--error-type", "error 7"],
+        "jobs of a parent that has none": ["jobs", "list", "--parent", ids["rare"]],
+        "jobs by a text in payloads that is in none": ["jobs", "list", "--payload-text", "nowhere"],
         "one job": ["jobs", "show", ids["dead"]],
         "stats": ["stats"],
         "queues": ["queues"],

@@ -2,7 +2,10 @@
 
 import difflib
 import re
+import zoneinfo
+from collections.abc import Mapping, Sequence
 from datetime import UTC, tzinfo
+from functools import lru_cache
 from typing import Final, NoReturn
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -41,9 +44,15 @@ def _refuse(name: str) -> NoReturn:
 
 
 def _advice(name: str) -> str:
-    known = available_timezones()
-    if not known:
+    by_lower = _names(zoneinfo.TZPATH)
+    if not by_lower:
         return "this machine has no zone data, so install the package 'tzdata' beside windlass"
-    by_lower = {each.lower(): each for each in sorted(known) if not _NO_ZONES.fullmatch(each)}
     near = difflib.get_close_matches(name[:_MAX_NAME].lower(), by_lower, n=1)
     return f"did you mean {by_lower[near[0]]!r}?" if near else "use an IANA name, as in 'Europe/Stockholm'"
+
+
+@lru_cache(maxsize=1)
+def _names(folders: Sequence[str]) -> Mapping[str, str]:
+    """Return the names of all zones in these folders by how they are written small; hundreds of files are read."""
+    del folders
+    return {each.lower(): each for each in sorted(available_timezones()) if not _NO_ZONES.fullmatch(each)}

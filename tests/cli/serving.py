@@ -1,4 +1,4 @@
-"""A real `windlass serve` process, started and stopped by a test."""
+"""A real `windlass serve` or `windlass dashboard` process, started and stopped by a test."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import sys
 import urllib.request
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from proofs.children import eventually
 
@@ -19,27 +19,32 @@ PATIENCE = 20.0
 class Served:
     """`windlass serve` in a folder of its own, on any port that is free."""
 
+    COMMAND: ClassVar = "serve"
+    SAYS: ClassVar = r"serving at (\S+)"
+
     def __init__(self, folder: Path, *arguments: str, environment: dict[str, str] | None = None) -> None:
         self._folder = folder
         self._arguments = arguments
         # nothing of whoever runs the tests reaches in
         clean = {name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")}
         self._environment = {**clean, **(environment or {})}
-        self._log = folder / "serve.log"
+        self._log = folder / f"{self.COMMAND}.log"
         self.url = ""
 
     def __enter__(self) -> Self:
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "windlass", "serve", *self._arguments, "--bind", "127.0.0.1:0"],
+                [sys.executable, "-m", "windlass", self.COMMAND, *self._arguments, "--bind", "127.0.0.1:0"],
                 cwd=self._folder,
                 env=self._environment,
                 stdout=log,
                 stderr=log,
             )
         try:
-            assert eventually(lambda: "serving at" in self.log or self.process.poll() is not None, PATIENCE), self.log
-            found = re.search(r"serving at (\S+)", self.log)
+            assert eventually(
+                lambda: re.search(self.SAYS, self.log) is not None or self.process.poll() is not None, PATIENCE
+            ), self.log
+            found = re.search(self.SAYS, self.log)
             assert found is not None, self.log
         except BaseException:
             self.kill()
@@ -78,3 +83,10 @@ class Served:
             request.add_header("Authorization", f"Bearer {token}")
         with urllib.request.urlopen(request, timeout=PATIENCE) as reply:  # noqa: S310 - as above
             return json.loads(reply.read())
+
+
+class Shown(Served):
+    """`windlass dashboard` in a folder of its own, on any port that is free."""
+
+    COMMAND: ClassVar = "dashboard"
+    SAYS: ClassVar = r"the dashboard is at (\S+)/"

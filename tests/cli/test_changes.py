@@ -112,6 +112,13 @@ def test_jobs_are_changed_by_filter_and_counted(run: Run, given: Given) -> None:
     assert audit()[1].detail == {"count": "1", "queue": "mail", "text": "send"}
 
 
+@pytest.mark.usefixtures("given")
+def test_a_text_that_was_looked_for_in_payloads_is_not_told_by_the_audit(run: Run) -> None:
+    done = run("jobs", "retry", "--payload-text", "hush", "--yes")
+
+    assert (done.code, audit()[0].detail) == (0, {"count": "1", "payload_text": "***"})
+
+
 def test_waiting_jobs_are_moved_in_time(run: Run, given: Given) -> None:
     assert run("jobs", "run-now", given.later).out == f"{given.later}: to run now\n"
     assert states(given.later) == [State.PENDING]

@@ -11,6 +11,7 @@ from tests.cli.conftest import URL, Run
 from tests.cli.given_jobs import Given, fill
 from windlass.cli import job_follow, job_list
 from windlass.cli.job_follow import follow
+from windlass.client import look_back
 from windlass.core.errors import StoreUnavailable
 from windlass.core.ids import JobId
 from windlass.core.job import Job, Note, Progress
@@ -54,6 +55,11 @@ def test_jobs_are_listed_the_newest_first_one_on_a_line(run: Run, given: Given, 
         (["--kind", "report"], ["succeeded"]),
         (["--tenant", "acme"], ["running"]),
         (["--error", "kaputt"], ["dead"]),
+        (["--error-type", "ValueError"], ["dead"]),
+        (["--error-type", "Value"], []),
+        (["--key", "nobody"], []),
+        (["--parent", "00000000-0000-7000-8000-000000000000"], []),
+        (["--payload-text", "hush"], ["dead"]),
         (["--since", "1h", "--kind", "send"], ["running", "dead"]),
         (["--until", "1h"], []),
         (["--since", "2020-01-01T00:00:00Z", "--text", "acme"], ["running"]),
@@ -80,9 +86,9 @@ def test_a_list_that_was_cut_says_how_to_go_on(run: Run, given: Given) -> None:
 @pytest.mark.usefixtures("given")
 def test_a_list_ends_when_its_time_is_over_and_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_list, "ENOUGH", -1.0)
-    monkeypatch.setattr(job_list, "LOOKED_AT", 1)
+    monkeypatch.setattr(look_back, "LOOKED_AT", 1)
 
-    done = run("jobs", "--kind", "report")
+    done = run("jobs", "--text", "acme")
 
     assert (done.code, done.out) == (0, "")
     assert done.err.startswith("the time was over before all was looked at: go on with --before ")
@@ -253,6 +259,10 @@ def test_wrong_words_are_refused_before_anything_is_opened(run: Run) -> None:
         (["--queue", "a b"], "has the character ' '"),
         (["--since", "yesterday"], "it is a time such as"),
         (["--limit", "0"], "--limit"),
+        (["--parent", "0199"], "a job id is a UUID"),
+        (["--key", "a b"], "has the character ' '"),
+        (["--error-type", ""], "it is empty"),
+        (["--payload-text", " "], "it is empty"),
     ):
         done = run("jobs", *words, "--url", URL)
 

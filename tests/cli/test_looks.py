@@ -74,7 +74,7 @@ def test_an_empty_store_says_how_things_come_into_it(run: Run) -> None:
     assert "windlass worker" in said["servers"].err
 
 
-def test_servers_are_listed_live_and_silent(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_are_listed_live_and_gone(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     now = datetime.now(UTC)
     record = ServerRecord("a1", "alpha", "box", 7, "1.0", now - timedelta(hours=2), now, ("mail", "reports"), ("send",))
     with windlass.connect_sync(URL) as client:
@@ -83,11 +83,11 @@ def test_servers_are_listed_live_and_silent(run: Run, monkeypatch: pytest.Monkey
     live = run("servers", "--url", URL, "--json").document["servers"]
     line = run("servers", "--url", URL).out.splitlines()[1].split()
     monkeypatch.setenv("WINDLASS_DEAD_AFTER", "1ms")
-    silent = run("servers", "--url", URL)
+    gone = run("servers", "--url", URL)
 
     assert (live[0]["name"], live[0]["state"], live[0]["queues"]) == ("alpha", "live", ["mail", "reports"])
     assert line[:6] == ["alpha", "box", "7", "live", "0", "mail,"]
-    assert "silent" in silent.out
+    assert "gone" in gone.out
 
 
 @pytest.mark.usefixtures("given")

@@ -52,7 +52,7 @@ def test_the_beginning_of_an_id_is_enough_if_it_is_the_only_one(run: Run, job_id
 
 
 def test_a_job_is_found_by_its_beginning_wherever_it_stands(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("windlass.cli.job_ids.NEAR", 1)
+    monkeypatch.setattr("windlass.client.job_ids.NEAR", 1)
     with windlass.connect_sync(URL) as client:
         for begin in "fedcba":
             client.enqueue("email", id=f"{begin * 8}-0000-4000-8000-000000000000")

@@ -21,7 +21,7 @@ WORDED: dict[WindlassError, str] = {
     errors.ClientClosed(): r"windlass\.connect\(url\)",
     errors.ClaimLost(JOB): "stop working on it",
     errors.UniqueConflict("k", JOB): "wait for that job, or use on_conflict='keep'",
-    errors.JobNotFound(JOB): "the id is wrong, or its record was pruned",
+    errors.JobNotFound(JOB): "the id is wrong, or it was deleted, or pruned after its retention",
     errors.WrongState(JOB, "running", "finished"): "needs one that is finished",
     errors.ResultNotKept(JOB): "set keep_succeeded",
     errors.LockLost("nightly"): "undo or stop what it guarded",

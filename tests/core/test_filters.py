@@ -7,6 +7,8 @@ from windlass.core.errors import InvalidName, InvalidValue
 from windlass.core.filters import JobFilter
 from windlass.core.states import State
 
+PARENT = "0199a3c2-7f4e-7000-8000-00000000000a"
+
 
 @pytest.mark.parametrize("state", ["dead", State.DEAD])
 def test_a_state_may_be_given_by_its_name(state: str) -> None:
@@ -21,7 +23,7 @@ def test_a_state_that_does_not_exist_is_refused_with_those_that_do(state: object
         JobFilter(**wrong)
 
 
-@pytest.mark.parametrize("field", ["queue", "kind", "tenant", "schedule_id"])
+@pytest.mark.parametrize("field", ["queue", "kind", "tenant", "schedule_id", "unique_key"])
 @pytest.mark.parametrize("name", ["", "a b", "a' or 1=1"])
 def test_a_name_that_cannot_exist_is_refused(field: str, name: str) -> None:
     given: dict[str, Any] = {field: name}
@@ -38,6 +40,25 @@ def test_a_time_is_brought_to_utc_and_a_naive_one_refused(field: str) -> None:
     assert getattr(JobFilter(**aware), field).tzinfo is UTC
     with pytest.raises(InvalidValue, match=f"{field} has no time zone"):
         JobFilter(**naive)
+
+
+def test_the_id_of_a_parent_is_brought_to_one_form_and_what_is_none_refused() -> None:
+    assert JobFilter(parent_id=PARENT.replace("-", "").upper()).parent_id == PARENT
+    for wrong in ("", "0199", "x" * 36):
+        with pytest.raises(InvalidValue, match="a job id is a UUID"):
+            JobFilter(parent_id=wrong)
+
+
+@pytest.mark.parametrize("field", ["error_type", "payload_text"])
+@pytest.mark.parametrize(
+    "text, said",
+    [("", "is empty"), (5, "must be a string, not int"), ("\ud800", "UTF-8"), ("x" * 8193, "has 8,193 bytes")],
+)
+def test_a_text_that_cannot_be_looked_for_is_refused(field: str, text: object, said: str) -> None:
+    given: dict[str, Any] = {field: text}
+
+    with pytest.raises(InvalidValue, match=f"{field} .*{said}"):
+        JobFilter(**given)
 
 
 def test_text_and_error_are_taken_as_they_are() -> None:

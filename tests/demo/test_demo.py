@@ -3,8 +3,11 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,14 +32,58 @@ def processes_of(folder: Path) -> list[str]:
     return found
 
 
-def test_the_demo_loses_nothing(tmp_path: Path) -> None:
-    run = demo(tmp_path, WINDLASS_URL="memory://", WINDLASS_MAX_ATTEMPTS="1")
-    told, _ = run.communicate(timeout=150)
+def test_the_demo_loses_nothing_and_a_browser_may_watch_it(tmp_path: Path) -> None:
+    run = demo(tmp_path, "--seconds", "10", "--stay", WINDLASS_URL="memory://", WINDLASS_MAX_ATTEMPTS="1")
+    told = told_until(run, "Watch it in a browser: ")
+    with watching(address_in(told)) as stream:
+        told += told_until(run, "The dashboard stays at ")
+        looked = status_of(f"{address_in(told)}/api/v1/queues")
+        changed = status_of(f"{address_in(told)}/api/v1/queues/pause", b'{"queue": "emails"}')
+        run.send_signal(signal.SIGINT)
+        while stream.recv(4_096):
+            pass
+    told += run.communicate(timeout=60)[0]
 
     assert run.returncode == 0, told
     assert "0 lost, 0 settled twice" in told
+    assert (looked, changed) == (200, 403)
     assert list(tmp_path.iterdir()) == []
     assert eventually(lambda: processes_of(tmp_path) == [])
+
+
+def told_until(run: "subprocess.Popen[str]", text: str) -> str:
+    """Return what a demo says, up to the line with this text."""
+    assert run.stdout is not None
+    told = ""
+    for line in run.stdout:
+        told += line
+        if text in line:
+            return told
+    pytest.fail(told)
+
+
+def address_in(told: str) -> str:
+    found: list[str] = re.findall(r"http://127\.0\.0\.1:\d+", told)
+    return found[-1]
+
+
+def watching(address: str) -> socket.socket:
+    """Open the stream of a page."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    stream = socket.create_connection((host, int(port)), timeout=60)
+    stream.sendall(f"GET /live/jobs HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    return stream
+
+
+def status_of(url: str, body: bytes | None = None) -> int:
+    """Ask the dashboard of a demo."""
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 - of this test
+    try:
+        with urllib.request.urlopen(request, timeout=30) as reply:  # noqa: S310 - as above
+            return int(reply.status)
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code
 
 
 def test_the_demo_without_the_fence_finds_stale_settlements(tmp_path: Path) -> None:

@@ -50,6 +50,14 @@ def test_the_live_view_shows_every_number() -> None:
     assert "23 s of about 60" in shown
 
 
+def test_the_live_view_says_where_a_browser_shows_it() -> None:
+    console, file = terminal(80)
+
+    console.print(panel(MIDDLE._replace(address="http://127.0.0.1:43997/"), 80))
+
+    assert "browser     http://127.0.0.1:43997/" in file.getvalue()
+
+
 def test_servers_of_long_ago_are_not_shown() -> None:
     console, file = terminal(80)
 

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-from starlette.types import Message
+from starlette.types import ASGIApp, Message
 
 from tests.http.asgi import REMOTE, Sender
 from tests.http.given_app import GivenApp, secret_of
@@ -34,16 +34,20 @@ class Stream:
             self.ended.set()
 
 
+def a_stream(given: GivenApp, target: str, who: str = Role.VIEW) -> AbstractAsyncContextManager[Stream]:
+    return read_by(Stream(), given.api, ROOT + target, who)
+
+
 @asynccontextmanager
-async def a_stream(given: GivenApp, target: str, who: str = Role.VIEW) -> AsyncGenerator[Stream]:
-    stream = Stream()
+async def read_by(stream: Stream, app: ASGIApp, target: str, who: str) -> AsyncGenerator[Stream]:
+    """Ask an app for a stream, to be read by `stream`; hang up at the end."""
     path, _, query = target.partition("?")
     scope: dict[str, Any] = {
-        "type": "http", "http_version": "1.1", "method": "GET", "path": ROOT + path, "root_path": "",
+        "type": "http", "http_version": "1.1", "method": "GET", "path": path, "root_path": "",
         "query_string": query.encode(), "client": (REMOTE, 1),
         "headers": [(b"host", b"localhost"), (b"authorization", f"Bearer {secret_of(who)}".encode())],
     }  # fmt: skip
-    told = asyncio.ensure_future(given.api(scope, stream.sender.receive, stream.send))
+    told = asyncio.ensure_future(_asked(app, scope, stream))
     try:
         yield stream
     finally:
@@ -53,6 +57,10 @@ async def a_stream(given: GivenApp, target: str, who: str = Role.VIEW) -> AsyncG
                 stream.parts.get_nowait()
             await asyncio.sleep(0)
         await told
+
+
+async def _asked(app: ASGIApp, scope: dict[str, Any], stream: Stream) -> None:
+    await app(scope, stream.sender.receive, stream.send)
 
 
 async def time_passes(clock: FakeClock, stream: Stream, by: float = 1.0) -> None:

@@ -12,13 +12,14 @@ import windlass
 from tests.engine.fenceable_store import FenceableStore
 from windlass import Fenced, ServerConfig
 from windlass.core.topics import FLAGS
-from windlass.http.serving import ServeOptions, Serving
+from windlass.http.front_door import DoorOptions
+from windlass.http.serving import Serving
 
 PATIENCE = 20.0
 
 
 def serving_of(store: FenceableStore) -> Serving:
-    return Serving(windlass.connect(store.here), ServerConfig(), ServeOptions(port=0))
+    return Serving(windlass.connect(store.here), ServerConfig(), DoorOptions())
 
 
 def claim(url: str, wait: float) -> tuple[int, dict[str, object]]:

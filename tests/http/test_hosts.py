@@ -94,8 +94,11 @@ def test_no_other_name_is_taken(host: str | None) -> None:
 
 
 def test_a_refusal_says_what_to_set() -> None:
-    with pytest.raises(Refusal, match=r"evil\.test is no name of this process: start it with --allow-host evil\.test$"):
+    with pytest.raises(Refusal, match=r"evil\.test is no name of this process") as refused:
         HOSTS.check("Evil.test:8000")
+
+    assert "start it with --allow-host evil.test," in str(refused.value)
+    assert 'allowed_hosts=["evil.test"] where it is mounted' in str(refused.value)
 
 
 @pytest.mark.parametrize("bind", ["0.0.0.0", "::", "[::]", ""])  # noqa: S104

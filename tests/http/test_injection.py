@@ -39,6 +39,7 @@ async def test_hostile_text_in_any_place_is_only_text(text: str, tmp_path: Path)
         "log",
         "moved",
         "timed_keys",
+        "waiting",
     }
     assert {*asked} >= {operation.name for operation in OPERATIONS} - without_text
 

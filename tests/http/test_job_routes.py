@@ -256,7 +256,7 @@ async def test_what_operators_change_is_written_down_with_their_name() -> None:
         ("operate", "reschedule", one),
         ("produce", "cancel", "2 jobs"),
         ("operate", "retry", one),
-        ("operate", "delete", "1 jobs"),
+        ("operate", "delete", "1 job"),
         ("operate", "pause", "a"),
         ("operate", "put schedule", "s"),
         ("operate", "remove schedule", "s"),

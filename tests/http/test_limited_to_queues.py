@@ -50,6 +50,7 @@ async def test_no_call_tells_or_changes_anything_of_another_queue(text: str, tmp
         "log",
         "moved",
         "timed_keys",
+        "waiting",
     }
     assert called >= {operation.name for operation in OPERATIONS} - without_text
 

@@ -148,7 +148,7 @@ REFUSED: dict[str, Ask] = {
 }
 """What names another queue, or is about all of them, is refused."""
 
-FILTERED = {"schedules", "servers", "minutes", "timings", "listen"}
+FILTERED = {"schedules", "servers", "minutes", "timings", "waiting", "listen"}
 OF_NO_QUEUE = {"open", "close", "sibling", "features", "join", "transaction", "write_audit", "moved"}
 
 
@@ -218,6 +218,7 @@ async def test_no_server_poses_as_one_of_another_queue(place: Place, record: Ser
 async def test_lists_hold_what_is_ours(place: Place) -> None:
     assert {job.queue for job in await place.view.jobs(JobFilter(), after=None, limit=100)} == {"ours"}
     assert [row.queue for row in await place.view.stats()] == ["ours"]
+    assert {row.queue for row in await place.view.waiting()} == {"ours"}
     assert [schedule.id for schedule in (await place.view.schedules()).schedules] == ["ours"]
     assert [record.id for record in await place.view.servers()] == ["ours#1"]
     assert {row.queue for row in await place.view.minutes(since=LONG_AGO, until=FAR_OFF)} == {"ours"}

@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -9,8 +10,11 @@ import windlass
 from tests.metrics.given import values
 from windlass.client.client import Client
 from windlass.core.errors import StoreUnavailable
-from windlass.core.stats import MinuteCounts, TimingCount, Totals
+from windlass.core.stats import KindStats, MinuteCounts, TimingCount, Totals
+from windlass.core.store import ClaimRequest
 from windlass.engine.heart import new_record
+from windlass.metrics import kind_counts
+from windlass.metrics.kind_counts import COUNTED_FRESH, SHARE
 from windlass.metrics.labels import MOST_PAIRS, MOST_QUEUES
 from windlass.metrics.of_store import FRESH, StoreMetrics
 from windlass.testing import FakeClock, SeededRng
@@ -61,7 +65,73 @@ async def test_a_store_tells_what_its_queues_hold_and_have_done(client: Client, 
     assert told["windlass_queue_paused{queue=email}"] == 0
     assert told["windlass_queue_paused{queue=later}"] == 1
     assert told["windlass_queue_events_total{queue=email,event=enqueued}"] == 2
-    assert told["windlass_servers{state=live}"] == told["windlass_servers{state=gone}"] == 1
+    assert told["windlass_servers{state=live}"] == told["windlass_servers{state=silent}"] == 1
+
+
+async def test_what_waits_is_told_by_queue_and_kind(client: Client, clock: FakeClock) -> None:
+    asked = Asked(client, clock)
+    for kind in ("send", "send", None):
+        await client.enqueue("email", b"", kind=kind)
+        clock.advance(60)
+    await client.enqueue("email", b"", kind="send", delay=3_600)
+    await client.enqueue("sms", b"", kind="send")
+
+    first = await asked.told()
+    await client.store.claim(ClaimRequest(["email"], 1, MINUTE, [None]))
+    second = await asked.told()
+    clock.advance(COUNTED_FRESH)
+    third = await asked.told()
+
+    send, raw = "{queue=email,kind=send}", "{queue=email,kind=(raw)}"
+    depth, oldest = "windlass_kind_depth", "windlass_kind_oldest_waiting_seconds"
+    assert (first[depth + send], first[oldest + send]) == (2, 180 + FRESH)
+    assert (first[depth + raw], first[oldest + raw]) == (1, 60 + FRESH)
+    assert (first[depth + "{queue=sms,kind=send}"], first[oldest + "{queue=sms,kind=send}"]) == (1, FRESH)
+    # a count holds for longer than other looks, and an empty line is told as such
+    assert (second[depth + raw], second[oldest + raw]) == (1, 60 + FRESH)
+    assert (third[depth + raw], third[oldest + raw]) == (0, 0)
+    assert third[oldest + send] == 180 + 3 * FRESH + COUNTED_FRESH
+
+
+async def test_a_count_of_kinds_that_takes_long_is_made_rarely(
+    client: Client, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, counts = Asked(client, clock), list[float]()
+
+    async def slow() -> list[KindStats]:
+        counts.append(clock.monotonic())
+        clock.advance(2)
+        return []
+
+    monkeypatch.setattr(client.store, "waiting", slow)
+    for _ in range(20):
+        await asked.told()
+
+    assert [later - before for before, later in pairwise(counts)] == [2 + SHARE * 2] * 2
+
+
+async def test_without_a_count_of_kinds_all_the_rest_is_told(
+    client: Client, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = Asked(client, clock)
+    await client.enqueue("email", b"", kind="send")
+    before = await asked.told()
+    with monkeypatch.context() as broken:
+        broken.setattr(client.store, "waiting", asyncio.Event().wait)
+        broken.setattr(kind_counts, "COUNT_PATIENCE", 0.01)
+        async with asyncio.timeout(10):
+            clock.advance(COUNTED_FRESH)
+            await asked.told()
+            clock.advance(COUNTED_FRESH)
+            without = await asked.told()
+    clock.advance(COUNTED_FRESH)
+    back = await asked.told()
+
+    depth = "windlass_kind_depth{queue=email,kind=send}"
+    assert before[depth] == back[depth] == 1
+    assert without["windlass_store_up"] == without["windlass_queue_depth{queue=email,state=pending}"] == 1
+    assert not [name for name in without if name.startswith(("windlass_kind_depth", "windlass_kind_oldest"))]
+    assert caplog.messages == ["metrics go without how many jobs of each kind wait: no answer within 0.01 s"]
 
 
 async def test_what_happens_is_added_up_by_kind_from_one_look_to_the_next(client: Client, clock: FakeClock) -> None:
@@ -156,7 +226,9 @@ async def test_hostile_names_are_bounded_and_written_so_that_they_can_be_read(
     rows += [MinuteCounts(minute, 'a"} 1\nwindlass_store_up 0', "\ud800\\", Totals(enqueued=7))]
     timings = [TimingCount(minute, f"q{n}", "k", "ran", 3, 1) for n in range(2_000)]
     timings += [TimingCount(minute, "q0", "k", "ran", 99, 1)]
+    waiting = [KindStats(f"q{n}", f"k{n}", 1, clock.now() - n * MINUTE) for n in reversed(range(2_000))]
     monkeypatch.setattr(client.store, "minutes", _giving(lambda: rows))
+    monkeypatch.setattr(client.store, "waiting", _giving(lambda: waiting))
     monkeypatch.setattr(client.store, "timings", _giving(lambda: timings))
     for number in range(300):
         await client.enqueue(f"queue-{number}", b"")
@@ -173,6 +245,9 @@ async def test_hostile_names_are_bounded_and_written_so_that_they_can_be_read(
     assert told["windlass_queue_oldest_waiting_seconds{queue=other}"] == 300 - oldest + FRESH
     pairs = {key for key in told if key.startswith("windlass_kind_events_total") and "event=enqueued" in key}
     assert len(pairs) <= MOST_PAIRS + 1
+    depth = {key: value for key, value in told.items() if key.startswith("windlass_kind_depth")}
+    assert (len(depth) <= MOST_PAIRS + 1, sum(depth.values())) == (True, 2_000)
+    assert told["windlass_kind_oldest_waiting_seconds{queue=other,kind=other}"] == 1_999 * 60 + 300 + FRESH
 
 
 def _timing(minute: datetime, what: Any, place: int, count: int) -> TimingCount:  # noqa: ANN401 - one of two words

@@ -52,7 +52,7 @@ def test_how_a_child_ended_is_said_in_words(code: int, said: str) -> None:
 def test_a_killed_child_is_told_of_and_started_again_and_its_jobs_are_back_at_once(tmp_path: Path) -> None:
     """The lease is an hour, and no service looks for servers that have ended: the parent's word alone does it."""
     enqueue(tmp_path, "wait_for_file", {"name": "go"})
-    options = ("--processes", "2", "--rescue-interval", "1h", "--log-format", "json")
+    options = ("--processes", "2", "--rescue-interval", "1h", "--json")
     with Running(tmp_path, *options) as running:
         first = running.noted("began-go")
         running.says('"ready: ')

@@ -6,7 +6,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from windlass.api.claims import Ending, Held, Note, Renewed, Settled, Stop, Wait
 from windlass.api.jobs import Enqueued, Job, LogLine, NewJob, Progress
-from windlass.api.looks import Audit, Chosen, Finding, Glance, Minute, Queue, Retained, Server
+from windlass.api.looks import Audit, Chosen, Finding, Glance, Minute, Queue, Retained, Server, Waiting
 from windlass.api.problems import Problem
 from windlass.api.roles import Role
 from windlass.api.shape import Asked, Blob, Id, KvPair, Limit, Moment, Name, Seconds, Told
@@ -139,10 +139,14 @@ class ChangeAsked(Asked, kw_only=True):
 
 
 class ChangeTold(Told, kw_only=True):
-    """What became of each id, in their order, or how many matched the filter and were changed."""
+    """What became of each id, in their order, or how many matched the filter and were changed.
+
+    With `left` so many that matched are as they were: another live job holds their unique key.
+    """
 
     outcomes: list[Changed] | None = None
     count: int | None = None
+    left: int | None = None
 
 
 class RescheduleAsked(Asked, kw_only=True):
@@ -243,6 +247,12 @@ class KindsAsked(Asked, kw_only=True):
 
     queue: Name
     known: list[Name] = []
+
+
+class WaitingTold(Told, kw_only=True):
+    """The pending jobs by queue and kind, in that order."""
+
+    waiting: list[Waiting]
 
 
 class MinutesAsked(Asked, kw_only=True):

@@ -30,12 +30,16 @@ class Chosen(Asked, kw_only=True):
     since: Moment | None = None
     until: Moment | None = None
     text: str | None = None
+    parent_id: Id | None = None
+    unique_key: Name | None = None
+    error_type: str | None = None
+    payload_text: str | None = None
 
     def filter(self) -> JobFilter:
         """Return which jobs are meant."""
         return JobFilter(
             self.queue, self.kind, self.state, self.tenant, self.schedule_id, self.error, self.since, self.until,
-            self.text,
+            self.text, self.parent_id, self.unique_key, self.error_type, self.payload_text,
         )  # fmt: skip
 
 
@@ -148,6 +152,25 @@ def queue_of(told: Queue) -> core.QueueStats:
 def totals_of(told: Totals) -> core.Totals:
     """Return what ever happened."""
     return core.Totals(told.enqueued, told.succeeded, told.dead, told.cancelled, told.retried, told.rescued)
+
+
+class Waiting(Told, kw_only=True):
+    """The pending jobs of a queue and a kind (empty for raw jobs), now, and the earliest `run_at` of them."""
+
+    queue: str
+    kind: str
+    pending: int
+    oldest_waiting: Moment | None = None
+
+
+def waiting_told(row: core.KindStats) -> Waiting:
+    """Return how many jobs of a kind wait, as it is told."""
+    return Waiting(queue=row.queue, kind=row.kind, pending=row.pending, oldest_waiting=row.oldest_waiting)
+
+
+def waiting_of(told: Waiting) -> core.KindStats:
+    """Return how many jobs of a kind wait."""
+    return core.KindStats(told.queue, told.kind, told.pending, told.oldest_waiting)
 
 
 class Minute(Told, kw_only=True):

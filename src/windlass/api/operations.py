@@ -166,6 +166,10 @@ KINDS = _operation(
     "kinds", "POST /queues/kinds", calls.KindsAsked, calls.NamesTold, "Tell the kinds of the pending jobs of a queue",
     _VIEW, _WORK, _OPERATE,
 )  # fmt: skip
+WAITING = _operation(
+    "waiting", "GET /queues/waiting", calls.Nothing, calls.WaitingTold, "Count the pending jobs by queue and kind",
+    _VIEW, _WORK, _OPERATE,
+)  # fmt: skip
 MINUTES = _operation(
     "minutes", "GET /minutes", calls.MinutesAsked, calls.MinutesTold, "Tell what happened in each minute",
     _VIEW, _WORK, _OPERATE,

@@ -1,6 +1,8 @@
 """`windlass dead`: the jobs that were given up for good, and what to do with them."""
 
 import asyncio
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
 import click
@@ -8,15 +10,16 @@ import click
 from windlass.cli.change_options import change_jobs, change_options_but_state, read_asked
 from windlass.cli.job_changes import deleting, retrying
 from windlass.cli.job_filter import filter_options_but_state, in_words
-from windlass.cli.job_list import ENOUGH, found_jobs, look_back, page_options, print_jobs
-from windlass.cli.job_shown import grouped
+from windlass.cli.job_list import found_jobs, page_options, print_jobs
 from windlass.cli.known_commands import DefaultGroup
 from windlass.cli.options import output_options, store_options
 from windlass.cli.output import FAINT, Cell, note, print_json, print_table, room
 from windlass.cli.reach import Choice, reached
 from windlass.cli.times import distance
+from windlass.client.error_groups import ErrorGroup
+from windlass.client.group_look import look_at_groups
+from windlass.client.look_back import ENOUGH, matching
 from windlass.core.filters import JobFilter
-from windlass.core.job import Job
 from windlass.core.states import State
 
 GROUPED: Final = 10_000
@@ -92,30 +95,31 @@ def delete(**given: Any) -> None:  # noqa: ANN401 - what `Asked` reads
 
 async def _group(choice: Choice, wanted: JobFilter, *, limit: int, as_json: bool) -> None:
     async with reached(choice) as (client, _):
-        jobs, following = await look_back(client, wanted, limit=GROUPED, before=None, seconds=ENOUGH)
+        step = matching(client.store, wanted)
+        looked, following = await look_at_groups(step, most=GROUPED, clock=client.clock, seconds=ENOUGH)
         now = client.clock.now()
-    groups = grouped(jobs)
+    groups = looked.in_order()[:limit]
     if as_json:
-        told = [_document(error, each) for error, each in groups[:limit]]
-        print_json({"groups": told, "counted": len(jobs), "all": following is None})
+        print_json({"groups": list(map(_document, groups)), "counted": looked.count, "all": following is None})
         return
     if not groups:
         note("no dead jobs here" if following is None else "no dead job among those that were looked at")
         return
-    rows = [
-        [
-            Cell(f"{len(each):,}"),
-            Cell(error, below=f"{_names(each, 'kind')} in {_names(each, 'queue')}"),
-            Cell(_names(each, "kind")),
-            Cell(_names(each, "queue")),
-            Cell(distance(max(job.finished_at or job.created_at for job in each), now)),
-            Cell(each[0].id, FAINT),
-        ]
-        for error, each in groups[:limit]
-    ]
-    _print_groups(rows)
+    _print_groups([_row(group, now) for group in groups])
     if following is not None:
-        note(f"counted over the newest {len(jobs):,} of them")
+        note(f"counted over the newest {looked.count:,} of them")
+
+
+def _row(group: ErrorGroup, now: datetime) -> list[Cell]:
+    kinds, queues = _names(group.kind_names), _names(sorted(group.queues))
+    return [
+        Cell(f"{group.count:,}"),
+        Cell(group.name, below=f"{kinds} in {queues}"),
+        Cell(kinds),
+        Cell(queues),
+        Cell(distance(group.last_at, now)),
+        Cell(group.example.id, FAINT),
+    ]
 
 
 def _print_groups(rows: list[list[Cell]]) -> None:
@@ -126,18 +130,17 @@ def _print_groups(rows: list[list[Cell]]) -> None:
         print_table(HEADS, flat, folds=["ERROR", "KINDS", "QUEUES"], numbers=["COUNT"])
 
 
-def _names(jobs: list[Job], what: str) -> str:
-    names = sorted({getattr(job, what) or "(raw)" for job in jobs})
+def _names(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
 
 
-def _document(error: str, jobs: list[Job]) -> dict[str, Any]:
+def _document(group: ErrorGroup) -> dict[str, Any]:
     return {
-        "error": error,
-        "count": len(jobs),
-        "kinds": sorted({job.kind for job in jobs if job.kind is not None}),
-        "queues": sorted({job.queue for job in jobs}),
-        "newest_at": max(job.finished_at or job.created_at for job in jobs),
-        "example": jobs[0].id,
+        "error": group.name,
+        "count": group.count,
+        "kinds": sorted(kind for kind in group.kinds if kind is not None),
+        "queues": sorted(group.queues),
+        "newest_at": group.last_at,
+        "example": group.example.id,
     }

@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     "--seconds", type=float, default=60.0, show_default=True, metavar="N", help="About how long, from 10 to 3,600."
 )
 @click.option("--without", "removed", metavar="SAFEGUARD", help="Take a safeguard out and see what breaks: fence.")
+@click.option("--stay", is_flag=True, help="Keep the dashboard up after the end, until Ctrl-C.")
 @output_options
-def demo(*, seconds: float, removed: str | None, as_json: bool) -> None:
+def demo(*, seconds: float, removed: str | None, stay: bool, as_json: bool) -> None:
     """Watch a shop's jobs survive processes that are killed.
 
     It starts `windlass worker` on a SQLite file of its own, kills, poisons and pauses its processes, and compares what
-    the jobs did with what the store says. Files and processes are gone in the end.
+    the jobs did with what the store says. Meanwhile a browser can watch it on the loopback (the extra `web`). Files and
+    processes are gone in the end.
 
     Ends with 0 when every promise held, with 1 when one did not, with 2 when the run shows nothing.
     """
     _check(seconds, removed)
     view = _view(as_json=as_json)
-    ended = run(seconds, removed, view)
+    ended = run(seconds, removed, view, stay=stay)
     if as_json:
         print_json(_document(ended))
-    else:
-        view.conclude(ended.text, good=ended.good)
     raise click.exceptions.Exit(ended.code)
 
 

@@ -10,13 +10,14 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from windlass.cli.asking import ask
 from windlass.cli.audited import write_down, write_down_jobs
 from windlass.cli.job_filter import in_words
-from windlass.cli.job_ids import found_id
 from windlass.cli.output import note, print_json, say
 from windlass.cli.progress import progress_bar
 from windlass.cli.reach import Choice, reached
 from windlass.cli.stop_asked import stop_asked
 from windlass.client.client import Client
+from windlass.client.job_ids import found_id
 from windlass.client.operations import CHUNK, DELETE, RETRY, Operation, cancel, chunks, reschedule
+from windlass.config.masked import HIDDEN
 from windlass.core.errors import InvalidValue, JobNotFound, UniqueConflict, WindlassError, WrongState
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
@@ -185,6 +186,9 @@ class _Work:
     async def write_down(self, actor: str, detail: Mapping[str, str]) -> None:
         count = self.answers[Changed.DONE]
         told = {"count": str(count), **in_words(self._chosen), **detail}
+        if self._chosen.payload_text is not None:
+            # whoever reads the audit need not be one who reads payloads
+            told["payload_text"] = HIDDEN
         if self.stopped:
             told["interrupted"] = "yes"
         await write_down(self._client, actor, self._operation.name, _jobs(count), told)

@@ -35,6 +35,15 @@ _WITHOUT_STATE: Final[Sequence[Callable[[Any], Any]]] = (
         metavar="TEXT",
         help="With this text in id, kind, unique key, tenant or last error.",
     ),
+    click.option("--parent", "parent_id", metavar="ID", help="Made by this job."),
+    click.option("--key", "unique_key", metavar="KEY", help="With exactly this unique key."),
+    click.option(
+        "--error-type",
+        callback=_read_text,
+        metavar="TYPE",
+        help="With a last error of exactly this type, as ValueError.",
+    ),
+    click.option("--payload-text", callback=_read_text, metavar="TEXT", help="With this text in the payload."),
     click.option("--since", callback=read_past, metavar="TIME", help="Made since then: 1h (ago), or a time."),
     click.option("--until", callback=read_past, metavar="TIME", help="Made before then: 1h (ago), or a time."),
 )

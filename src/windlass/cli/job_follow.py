@@ -6,12 +6,13 @@ from typing import Final
 
 import click
 
-from windlass.cli.escaped import escaped
-from windlass.cli.job_shown import log_text, progress_bar, progress_text
+from windlass.cli.job_shown import log_text, progress_bar
 from windlass.cli.output import note, on_terminal, print_text, room
 from windlass.client.client import Client
 from windlass.client.new_lines import new_lines
+from windlass.client.spoken import progress_text
 from windlass.core.errors import StoreUnavailable
+from windlass.core.escaped import escaped
 from windlass.core.job import Job, LogLine, Progress
 
 EVERY: Final = 0.5

@@ -1,7 +1,6 @@
 """Jobs in a list, the newest first, as far back as a short time allows."""
 
 import re
-import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeVar
@@ -12,6 +11,7 @@ from windlass.cli.job_shown import HEADS, NARROW_HEADS, WIDE, document, narrow_r
 from windlass.cli.output import note, print_json, print_table, room
 from windlass.cli.reach import Choice, reached
 from windlass.client.client import Client
+from windlass.client.look_back import ENOUGH, look_back, matching
 from windlass.core.errors import InvalidValue, JobNotFound
 from windlass.core.filters import JobFilter
 from windlass.core.ids import job_id
@@ -19,12 +19,6 @@ from windlass.core.job import Job
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-ENOUGH: Final = 0.2
-"""Seconds after which a list is shown with what was found."""
-LOOKED_AT: Final = 5_000
-"""Records that one step looks at."""
-READ: Final = 1_000
-"""The most jobs that one step reads."""
 _NUMBER: Final = re.compile("[0-9]{1,18}")
 
 
@@ -55,23 +49,9 @@ async def found_jobs(choice: Choice, chosen: JobFilter, *, limit: int, before: s
     """Return up to `limit` jobs that match, those that are found soon."""
     async with reached(choice) as (client, _):
         at = None if before is None else await _position(client, before)
-        jobs, following = await look_back(client, chosen, limit=limit, before=at, seconds=ENOUGH)
-        return Found(jobs, following, client.clock.now())
-
-
-async def look_back(
-    client: Client, chosen: JobFilter, *, limit: int, before: int | None, seconds: float
-) -> tuple[list[Job], int | None]:
-    """Return up to `limit` jobs that match, the newest first, and where to look on; it ends soon after `seconds`."""
-    found: list[Job] = []
-    over_at = time.monotonic() + seconds
-    while True:
-        most = min(limit - len(found), READ)
-        page = await client.store.newest(chosen, before=before, limit=most, most=LOOKED_AT)
-        found += page.jobs
-        before = page.next
-        if before is None or len(found) >= limit or time.monotonic() > over_at:
-            return found, before
+        step = matching(client.store, chosen)
+        page = await look_back(step, limit=limit, before=at, clock=client.clock, seconds=ENOUGH)
+        return Found(page.jobs, page.next, client.clock.now())
 
 
 async def _position(client: Client, text: str) -> int:

@@ -1,20 +1,18 @@
 """A job as people and programs see it."""
 
 import base64
-import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from windlass.cli.output import BAD, FAINT, GOOD, POOR, STRONG, Cell
 from windlass.cli.times import distance, length, shown_at
-from windlass.codec import JSON
-from windlass.config.hidden import hidden, hidden_headers, hidden_payload
-from windlass.core.errors import DecodeError
+from windlass.client.spoken import progress_text, took
+from windlass.config.carried import in_text, payload_of, result_of
+from windlass.config.hidden import hidden_headers
 from windlass.core.job import Delivery, Job, LogLine, Progress
 from windlass.core.names import shortened
 from windlass.core.states import State
-from windlass.handlers.secret_paths import read
 
 HEADS: Final = ("ID", "QUEUE", "KIND", "STATE", "ATTEMPT", "WHEN", "CREATED", "NOTE")
 NARROW_HEADS: Final = ("ID", "STATE", "WHEN", "NOTE")
@@ -103,8 +101,8 @@ def fields(job: Job, now: datetime, secrets: Collection[str] = ()) -> list[tuple
         ("limit key", job.limit_key),
         ("progress", None if job.progress is None else progress_bar(job.progress) + progress_text(job.progress)),
         ("headers", " ".join(f"{name}={value}" for name, value in hidden_headers(job.headers).items()) or None),
-        ("payload", shortened(_text(*_payload(job, secrets)), _PAYLOAD) or "(empty)"),
-        ("result", None if job.result is None else shortened(_text(*_result(job)), _PAYLOAD)),
+        ("payload", shortened(in_text(payload_of(job, secrets)), _PAYLOAD) or "(empty)"),
+        ("result", None if job.result is None else shortened(in_text(result_of(job)), _PAYLOAD)),
         ("last error", None if job.last_error is None else Cell(job.last_error, BAD)),
     ]
     return [(name, value) for name, value in known if value is not None]
@@ -136,25 +134,9 @@ def narrow_history_row(ended: Delivery, now: datetime) -> list[Cell]:
     ]
 
 
-def took(began: datetime, ended: datetime) -> str:
-    """Return how long something took; of short times more than the seconds."""
-    seconds = max(0.0, (ended - began).total_seconds())
-    if seconds < 1:
-        return f"{seconds * 1_000:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 60 else length(ended - began)  # noqa: PLR2004 - a minute
-
-
 def log_text(line: LogLine) -> str:
     """Return a line that a job wrote, with its time in UTC."""
     return f"{line.at:%Y-%m-%d %H:%M:%S} {line.level:<7} {line.text}"
-
-
-def progress_text(progress: Progress) -> str:
-    """Return how far a job says it is: `30/100 (30 %) rows`."""
-    if not progress.total:
-        return f"{progress.done:g} {progress.note or ''}".rstrip()
-    share = max(0.0, min(1.0, progress.done / progress.total))
-    return f"{progress.done:g}/{progress.total:g} ({share:.0%}) {progress.note or ''}".rstrip()
 
 
 def progress_bar(progress: Progress, width: int = 24) -> str:
@@ -167,8 +149,8 @@ def progress_bar(progress: Progress, width: int = 24) -> str:
 
 def document(job: Job, secrets: Collection[str] = (), *, whole: bool = False) -> dict[str, Any]:
     """Return a job for programs, by the names of the HTTP API; with history and log when it is `whole`."""
-    payload, payload_bytes = _payload(job, secrets)
-    result, result_bytes = _result(job)
+    payload, payload_bytes = payload_of(job, secrets)
+    result, result_bytes = result_of(job)
     told = job._asdict() | {
         "payload": payload,
         "payload_base64": _base64(payload_bytes),
@@ -202,55 +184,3 @@ def _state(job: Job) -> str:
 
 def _at(at: datetime | None, now: datetime) -> str | None:
     return None if at is None else f"{shown_at(at, UTC)} ({distance(at, now)})"
-
-
-def _payload(job: Job, secrets: Collection[str]) -> tuple[object, bytes | None]:
-    return _carried(job.payload, job.codec, lambda value: hidden_payload(value, job.headers, read(secrets)))
-
-
-def _result(job: Job) -> tuple[object, bytes | None]:
-    return (None, None) if job.result is None else _carried(job.result, job.result_codec, hidden)
-
-
-def _carried(data: bytes, codec: str | None, hide: Callable[[object], object]) -> tuple[object, bytes | None]:
-    """Return a payload or a result as a value without its secrets, or as bytes where it is none.
-
-    Bytes that a caller wrote as JSON are read too: a password in them is none the less one.
-    """
-    try:
-        shown = hide(JSON.decode(data))
-    except DecodeError:
-        return _plain(data)
-    # a text, a number or null that no codec wrote is taken as it stands
-    is_value = codec == JSON.name or data.lstrip().startswith((b"{", b"["))
-    return (shown, None) if is_value else _plain(data)
-
-
-def _plain(data: bytes) -> tuple[object, bytes | None]:
-    try:
-        return data.decode(), None
-    except UnicodeDecodeError:
-        return None, data
-
-
-def _text(value: object, data: bytes | None) -> str:
-    if data is not None:
-        return f"{len(data):,} bytes: {data.hex(' ')}"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def error_type(job: Job) -> str:
-    """Return what kind of error ended a job: the type where it has one, else the text without its numbers."""
-    text = " ".join((job.last_error or "").split()) or "(no error was stored)"
-    name, mark, _ = text.partition(":")
-    if mark and name.replace(".", "").replace("_", "").isalnum():
-        return name
-    return shortened("".join("#" if each.isdigit() else each for each in text), _NOTE)
-
-
-def grouped(jobs: Sequence[Job]) -> list[tuple[str, list[Job]]]:
-    """Return jobs by what ended them, the most common first."""
-    groups: dict[str, list[Job]] = {}
-    for job in jobs:
-        groups.setdefault(error_type(job), []).append(job)
-    return sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))

@@ -12,7 +12,6 @@ from windlass.cli.change_options import change_jobs, change_options, read_asked
 from windlass.cli.job_changes import cancelling, deleting, rescheduling, retrying
 from windlass.cli.job_filter import filter_options, in_words
 from windlass.cli.job_follow import follow
-from windlass.cli.job_ids import found_id
 from windlass.cli.job_list import found_jobs, page_options, print_jobs
 from windlass.cli.job_shown import (
     HISTORY_HEADS,
@@ -29,6 +28,7 @@ from windlass.cli.moment import read_moment
 from windlass.cli.options import output_options, read_duration, store_options
 from windlass.cli.output import BAD, FAINT, STRONG, note, print_fields, print_json, print_table, print_text, room, say
 from windlass.cli.reach import Choice, reached
+from windlass.client.job_ids import found_id
 from windlass.core.duration import later
 from windlass.core.errors import JobNotFound, UnknownKind
 from windlass.core.filters import JobFilter

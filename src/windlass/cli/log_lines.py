@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from windlass.cli.escaped import escaped
+from windlass.core.escaped import escaped
 
 logger = logging.getLogger("windlass")
 

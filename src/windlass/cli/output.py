@@ -13,7 +13,7 @@ from unicodedata import east_asian_width
 import click
 import msgspec
 
-from windlass.cli.escaped import escaped
+from windlass.core.escaped import escaped
 
 GAP: Final = "  "
 GOOD, POOR, BAD, FAINT, STRONG = "green", "yellow", "red", "dim", "bold"

@@ -11,9 +11,9 @@ from typing import Any, Final, NoReturn
 
 import click
 
-from windlass.cli.escaped import escaped
 from windlass.cli.lazy_group import LazyGroup, Place
 from windlass.core.errors import AppNotLoaded, WindlassError
+from windlass.core.escaped import escaped
 from windlass.exit_codes import ExitCode, exit_code_of
 from windlass.parent.output import let_go_of_output
 
@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "stats": Place("windlass.cli.stats", "Count the jobs by state, in all, and minute by minute."),
     "audit": Place("windlass.cli.audit", "List what people did, the newest first."),
     "serve": Place("windlass.cli.serve", "Serve a store over HTTP, for any machine and language.", extra="web"),
+    "dashboard": Place("windlass.cli.dashboard", "Watch and steer a store in a browser.", extra="web"),
     "token": Place("windlass.cli.token", "Make, list and remove the tokens of `windlass serve`."),
     "config": Place("windlass.cli.config", "Show every setting and where it came from."),
     "move": Place("windlass.cli.move", "Take what waits in one store to another."),

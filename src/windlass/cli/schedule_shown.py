@@ -1,17 +1,16 @@
 """A schedule as people and programs see it."""
 
 import json
-from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from typing import Any, Final
 
 from windlass.cli.output import FAINT, GOOD, POOR, STRONG, Cell
 from windlass.cli.times import distance, shown_at
+from windlass.client.schedule_standing import next_run, runs_after, standing
 from windlass.codec import JSON, RAW
 from windlass.config.hidden import hidden_headers, hidden_payload
 from windlass.core.errors import DecodeError, InvalidValue
 from windlass.core.names import shortened
-from windlass.core.rule import read_rule
 from windlass.core.schedule import Schedule
 from windlass.zone import zone
 
@@ -24,24 +23,15 @@ _STYLES: Final = {"active": GOOD, "paused": POOR, "orphaned": POOR, "over": FAIN
 _MOST_SHOWN: Final = 500
 
 
-def state(schedule: Schedule) -> str:
-    """Return where a schedule stands, in one word."""
-    if schedule.paused:
-        return "paused"
-    if schedule.orphaned:
-        return "orphaned"
-    return "over" if schedule.next_run_at is None else "active"
-
-
 def row(schedule: Schedule, now: datetime) -> list[Cell]:
     """Return a schedule as a line of the list."""
-    word = state(schedule)
+    word = standing(schedule)
     return [
         Cell(schedule.id, STRONG),
         Cell(schedule.rule),
         Cell(schedule.timezone),
         Cell(word, _STYLES[word]),
-        Cell(_when(schedule, _next(schedule), now)),
+        Cell(_when(schedule, next_run(schedule), now)),
         Cell(_when(schedule, schedule.last_run_at, now), FAINT),
         Cell(_job(schedule)),
     ]
@@ -49,7 +39,7 @@ def row(schedule: Schedule, now: datetime) -> list[Cell]:
 
 def narrow_row(schedule: Schedule, now: datetime) -> list[Cell]:
     """Return a schedule as two lines, where one has no room for all of it."""
-    word, at, place = state(schedule), _next(schedule), place_of(schedule)
+    word, at, place = standing(schedule), next_run(schedule), place_of(schedule)
     return [
         Cell(schedule.id, STRONG, below=_job(schedule)),
         Cell(schedule.rule, below=schedule.timezone),
@@ -59,26 +49,21 @@ def narrow_row(schedule: Schedule, now: datetime) -> list[Cell]:
     ]
 
 
-def _next(schedule: Schedule) -> datetime | None:
-    # it comes another time when it is resumed
-    return None if schedule.paused else schedule.next_run_at
-
-
 def _job(schedule: Schedule) -> str:
     return f"{schedule.kind or '(raw)'} in {schedule.queue}"
 
 
 def fields(schedule: Schedule, now: datetime) -> list[tuple[str, Cell | str]]:
     """Return all of a schedule, line by line."""
-    word = state(schedule)
+    word = standing(schedule)
     lines: list[tuple[str, Cell | str]] = [
         ("id", Cell(schedule.id, STRONG)),
         ("rule", schedule.rule),
         ("time zone", schedule.timezone),
         ("state", Cell(word, _STYLES[word])),
         ("declared", "by code" if schedule.declared else "no, it was put at run time"),
-        ("next run", _when(schedule, _next(schedule), now) or "-"),
-        *(("then", _when(schedule, at, now)) for at in _further(schedule)),
+        ("next run", _when(schedule, next_run(schedule), now) or "-"),
+        *(("then", _when(schedule, at, now)) for at in runs_after(schedule, PREVIEWED)),
         ("last run", _when(schedule, schedule.last_run_at, now) or "-"),
         ("last job", schedule.last_job_id or "-"),
         ("catch up", schedule.catch_up),
@@ -100,7 +85,7 @@ def document(schedule: Schedule) -> dict[str, Any]:
         "id": schedule.id,
         "rule": schedule.rule,
         "timezone": schedule.timezone,
-        "state": state(schedule),
+        "state": standing(schedule),
         "declared": schedule.declared,
         "next_run_at": schedule.next_run_at,
         "last_run_at": schedule.last_run_at,
@@ -128,18 +113,6 @@ def place_of(schedule: Schedule) -> tzinfo:
 
 def _when(schedule: Schedule, at: datetime | None, now: datetime) -> str:
     return "" if at is None else f"{shown_at(at, place_of(schedule))} ({distance(at, now)})"
-
-
-def _further(schedule: Schedule) -> Sequence[datetime]:
-    at, found = _next(schedule), list[datetime]()
-    try:
-        rule = read_rule(schedule.rule, place_of(schedule))
-    except InvalidValue:
-        return found
-    while at is not None and len(found) < PREVIEWED:
-        at = rule.following(at)
-        found += [] if at is None else [at]
-    return found
 
 
 def _payload(schedule: Schedule) -> Any:  # noqa: ANN401 - the JSON edge

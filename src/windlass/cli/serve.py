@@ -4,13 +4,14 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import click
 
 from windlass.app.sources import OF_CLIENT
+from windlass.cli.door_options import door_options
 from windlass.cli.options import debug_option
 from windlass.config import Resolved, find_project, resolve
 from windlass.config.masked import masked
@@ -18,7 +19,8 @@ from windlass.connect import connect
 from windlass.core.errors import InvalidValue
 from windlass.engine.config import ServerConfig
 from windlass.exit_codes import ExitCode
-from windlass.http.serving import ServeOptions, Serving
+from windlass.http.front_door import DoorOptions
+from windlass.http.serving import Serving
 from windlass.parent.log_format import Logs
 from windlass.parent.signals import GRACEFUL
 
@@ -31,45 +33,9 @@ NO_STORE: Final = (
 )
 
 
-def read_bind(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, int]:
-    """Read `host:port`, `[::1]:port`, `host` or `:port`."""
-    host, colon, port = value.rpartition(":")
-    if not colon or value.endswith("]"):
-        host, port = value, DEFAULT_BIND.rpartition(":")[2]
-    if not port.isascii() or not port.isdecimal() or int(port) > 65_535:  # noqa: PLR2004 - the last port
-        message = f"{value!r} is no address: give host:port, such as {DEFAULT_BIND}"
-        raise click.BadParameter(message, ctx, param)
-    return host.strip("[]") or "127.0.0.1", int(port)
-
-
 @click.command()
 @click.argument("url", required=False)
-@click.option(
-    "--bind",
-    default=DEFAULT_BIND,
-    show_default=True,
-    callback=read_bind,
-    metavar="HOST:PORT",
-    help="Where to listen; an address that other machines reach needs tokens.",
-)
-@click.option(
-    "--tokens",
-    type=click.Path(path_type=Path, dir_okay=False),
-    envvar="WINDLASS_TOKENS",
-    metavar="FILE",
-    help="The file of tokens that `windlass token new` writes, else WINDLASS_TOKENS.",
-)
-@click.option("--insecure", is_flag=True, help="Let everybody in who reaches the address, without any token.")
-@click.option(
-    "--allow-host",
-    "allowed_hosts",
-    multiple=True,
-    metavar="NAME",
-    help="A name that callers may use for this host; may be given several times.",
-)
-@click.option("--tls-cert", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Serve by https.")
-@click.option("--tls-key", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Its private key.")
-@click.option("--behind-tls", is_flag=True, help="A proxy in front of it ends TLS: browsers come by https.")
+@door_options(DEFAULT_BIND)
 @click.option(
     "--max-body",
     type=click.IntRange(min=1_024),
@@ -91,13 +57,7 @@ def read_bind(ctx: click.Context, param: click.Parameter, value: str) -> tuple[s
 def serve(
     *,
     url: str | None,
-    bind: tuple[str, int],
-    tokens: Path | None,
-    insecure: bool,
-    allowed_hosts: Sequence[str],
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    behind_tls: bool,
+    door: DoorOptions,
     max_body: int,
     max_connections: int,
     as_json: bool,
@@ -112,25 +72,14 @@ def serve(
     store = settings.value("url")
     if store is None:
         raise InvalidValue(NO_STORE)
-    options = ServeOptions(
-        host=bind[0],
-        port=bind[1],
-        tokens=tokens,
-        insecure=insecure,
-        allowed_hosts=allowed_hosts,
-        tls_cert=tls_cert,
-        tls_key=tls_key,
-        behind_tls=behind_tls,
-        largest_body=max_body,
-        connections=max_connections,
-    )
+    options = replace(door, largest_body=max_body, connections=max_connections)
     log_format = "json" if as_json else str(settings.value("log_format"))
     Logs(log_format, str(settings.value("log_level"))).take_root()
     code = asyncio.run(_serve(str(store), settings, options))
     raise click.exceptions.Exit(code)
 
 
-async def _serve(url: str, settings: Resolved, options: ServeOptions) -> int:
+async def _serve(url: str, settings: Resolved, options: DoorOptions) -> int:
     given = settings.given(name for name in OF_CLIENT if name != "url")
     client = connect(url, **given, queues=settings.queue_settings)
     serving = Serving(client, ServerConfig.from_settings(settings), options)

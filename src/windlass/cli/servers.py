@@ -7,27 +7,28 @@ from typing import Any, Final, NamedTuple
 import click
 
 from windlass.cli.options import output_options, store_options
-from windlass.cli.output import FAINT, GOOD, POOR, STRONG, Cell, note, print_json, print_table, room
+from windlass.cli.output import BAD, FAINT, GOOD, POOR, STRONG, Cell, note, print_json, print_table, room
 from windlass.cli.reach import Choice, dead_after, reached, settings_of
 from windlass.cli.times import distance, length
-from windlass.client.server_details import is_live
+from windlass.client.server_details import Presence, presence
 from windlass.core.store import SERVES, ServerRecord
 
 HEADS: Final = ("NAME", "HOST", "PID", "STATE", "RUNNING", "QUEUES", "KINDS", "UP", "SEEN", "VERSION")
 NARROW_HEADS: Final = ("NAME", "STATE", "RUNNING", "QUEUES", "UP", "VERSION")
 WIDE: Final = 140
+_STYLES: Final = {"live": GOOD, "silent": POOR, "gone": BAD}
 
 
 class Seen(NamedTuple):
-    """The servers, and after which silence one counts as gone."""
+    """The servers, and after which silence one is not live."""
 
     now: datetime
     servers: list[ServerRecord]
     dead_after: timedelta
 
-    def live(self, server: ServerRecord) -> bool:
-        """Whether a server was heard of lately."""
-        return is_live(server, self.now, self.dead_after)
+    def presence(self, server: ServerRecord) -> Presence:
+        """Return whether a server is there."""
+        return presence(server, self.now, self.dead_after)
 
 
 @click.command()
@@ -36,7 +37,8 @@ class Seen(NamedTuple):
 def servers(*, app: str | None, url: str | None, as_json: bool) -> None:
     """List the processes that work on the store.
 
-    `live` was heard of within dead-after (1 minute by default); `silent` was not, and has not said that it stops.
+    `live` was heard of within dead-after (1 minute by default); `silent` was not, and has not said that it stops;
+    `gone` has been silent for ten times as long.
     """
     seen = asyncio.run(_look(Choice(app, url)))
     if as_json:
@@ -79,7 +81,7 @@ def _narrow_row(seen: Seen, server: ServerRecord) -> list[Cell]:
     state = _state(seen, server)
     return [
         Cell(server.name, STRONG, below=f"{server.host}:{server.pid}"),
-        Cell(state.text, state.style, below="" if seen.live(server) else distance(server.seen_at, seen.now)),
+        Cell(state.text, state.style, below="" if state.text == "live" else distance(server.seen_at, seen.now)),
         Cell(f"{server.running:,}"),
         Cell(_queues(server), below=f"{len(server.kinds)} kind{'s' * (len(server.kinds) != 1)}"),
         Cell(length(max(seen.now - server.started_at, timedelta()))),
@@ -88,7 +90,8 @@ def _narrow_row(seen: Seen, server: ServerRecord) -> list[Cell]:
 
 
 def _state(seen: Seen, server: ServerRecord) -> Cell:
-    return Cell("live", GOOD) if seen.live(server) else Cell("silent", POOR)
+    word = seen.presence(server)
+    return Cell(word, _STYLES[word])
 
 
 def _queues(server: ServerRecord) -> str:
@@ -104,7 +107,7 @@ def _document(seen: Seen, server: ServerRecord) -> dict[str, Any]:
         "host": server.host,
         "pid": server.pid,
         "version": server.version,
-        "state": "live" if seen.live(server) else "silent",
+        "state": seen.presence(server),
         "started_at": server.started_at,
         "seen_at": server.seen_at,
         "queues": list(server.queues),

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import click
 
-from windlass.cli.job_ids import found_id
 from windlass.cli.options import output_options, store_options
 from windlass.cli.output import BAD, FAINT, GOOD, POOR, STRONG, Cell, print_json, print_paragraph, say
 from windlass.cli.reach import Choice, dead_after, reached, settings_of
+from windlass.client.job_ids import found_id
 from windlass.client.why import Reason, Why
 from windlass.core.job import Job
 from windlass.exit_codes import ExitCode

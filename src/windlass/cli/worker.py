@@ -78,7 +78,8 @@ class WorkerCommand(click.Command):
 @click.argument("app", required=False, metavar="[MODULE:APP]")
 @setting_options
 @click.option("--reload", is_flag=True, help="Start anew when a *.py file or pyproject.toml below this folder changes.")
-def worker(*, app: str | None, reload: bool, **flags: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Write the log as JSON, one object a line.")
+def worker(*, app: str | None, reload: bool, as_json: bool, **flags: str | None) -> None:
     """Work the queues of an app until it is stopped.
 
     The first SIGTERM, SIGINT (Ctrl-C) or SIGHUP lets running jobs finish for shutdown-timeout, the second stops at
@@ -87,6 +88,8 @@ def worker(*, app: str | None, reload: bool, **flags: str | None) -> None:
     # of variables that only look like settings the children tell, who have a log
     logging.getLogger("windlass").addHandler(logging.NullHandler())
     given = {name: text for name, text in flags.items() if text is not None}
+    if as_json:
+        given["log_format"] = "json"
     settings = resolve({}, {**given, "app": app}, environ=os.environ, project=find_project(Path.cwd()))
     named = settings.value("app")
     if named is None:

@@ -6,10 +6,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, NoReturn, TypeAlias
 
-from windlass.client.claims import DEAD_AFTER
 from windlass.client.prepare import Preparer
+from windlass.client.schedule_standing import with_orphans
 from windlass.client.wanted import Call, Terms, Wanted, checked_terms, wanted
-from windlass.core.duration import later
 from windlass.core.errors import InvalidValue, ScheduleNotFound, StoreUnavailable
 from windlass.core.job import Enqueued, NewJob
 from windlass.core.names import check_name
@@ -117,9 +116,7 @@ class Schedules:
         now, schedules = await store.schedules(ids)
         if not any(schedule.declared for schedule in schedules):
             return schedules
-        live = [server for server in await store.servers() if later(server.seen_at, DEAD_AFTER) > now]
-        declared = {name for server in live for name in server.schedules}
-        return [replace(each, orphaned=each.declared and each.id not in declared) for each in schedules]
+        return with_orphans(schedules, await store.servers(), now)
 
     async def _change(self, id: str, change: Callable[[Schedule, datetime], Schedule]) -> None:
         name = check_name(id, "schedule id")

@@ -1,7 +1,7 @@
 """What a server tells of itself beside its record: the names of its details, and how they are read."""
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from windlass.core.duration import later
 from windlass.core.job import Job
@@ -15,6 +15,10 @@ STUCK: Final = "stuck"
 """The jobs that did not end at their timeout, parted by commas."""
 MEMORY: Final = "memory"
 """How many bytes of memory its process has."""
+GONE: Final = 10
+"""How many times `dead_after` a server is silent before nobody counts on it any more."""
+
+Presence: TypeAlias = Literal["live", "silent", "gone"]
 _LONGEST: Final = 15
 """Digits: whoever writes more means nothing by it."""
 
@@ -22,6 +26,17 @@ _LONGEST: Final = 15
 def is_live(server: ServerRecord, now: datetime, dead_after: timedelta) -> bool:
     """Whether a server was heard of within `dead_after`, at the time `now` of the store."""
     return later(server.seen_at, dead_after) > now
+
+
+def presence(server: ServerRecord, now: datetime, dead_after: timedelta) -> Presence:
+    """Return whether a server is there, in one word, at the time `now` of the store.
+
+    `live` was heard of within `dead_after`; `silent` was not, and has not said that it stops; `gone` has been silent
+    for ten times as long.
+    """
+    if is_live(server, now, dead_after):
+        return "live"
+    return "silent" if is_live(server, now, GONE * dead_after) else "gone"
 
 
 def takes(server: ServerRecord, job: Job) -> bool:

@@ -5,6 +5,8 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Final
 
+from windlass.core.job import Progress
+
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
@@ -29,6 +31,22 @@ def length(span: timedelta) -> str:
             return f"{count} {unit} {rest // below[1]} {below[0]}"
         return f"{count} {unit}"
     return "0 s"
+
+
+def took(began: datetime, ended: datetime) -> str:
+    """Return how long something took; of short times more than the seconds."""
+    seconds = max(0.0, (ended - began).total_seconds())
+    if seconds < 1:
+        return f"{seconds * 1_000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 60 else length(ended - began)  # noqa: PLR2004 - a minute
+
+
+def progress_text(progress: Progress) -> str:
+    """Return how far a job says it is: `30/100 (30 %) rows`."""
+    if not progress.total:
+        return f"{progress.done:g} {progress.note or ''}".rstrip()
+    share = max(0.0, min(1.0, progress.done / progress.total))
+    return f"{progress.done:g}/{progress.total:g} ({share:.0%}) {progress.note or ''}".rstrip()
 
 
 def at_utc(at: datetime) -> str:

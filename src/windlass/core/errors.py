@@ -190,7 +190,7 @@ class JobNotFound(WindlassError):
     """No job has this id, or its record was pruned."""
 
     def __init__(self, job_id: str) -> None:
-        super().__init__(f"no job {job_id} here: the id is wrong, or its record was pruned after its retention")
+        super().__init__(f"no job {job_id} here: the id is wrong, or it was deleted, or pruned after its retention")
         self.job_id = job_id
 
 

@@ -5,7 +5,8 @@ from datetime import datetime
 
 from windlass.core.duration import moment
 from windlass.core.errors import InvalidValue
-from windlass.core.names import check_name
+from windlass.core.ids import job_id
+from windlass.core.names import check_name, check_text
 from windlass.core.states import State
 
 
@@ -14,7 +15,8 @@ class JobFilter:
     """Jobs that match everything that is given.
 
     `since` and `until` bound `created_at`, `until` not included; `error` is found anywhere in the last error; `text`
-    anywhere in id, kind, unique key, tenant or last error.
+    anywhere in id, kind, unique key, tenant or last error; `payload_text` anywhere in the bytes of the payload, which
+    no index helps with. `error_type` is what the last error begins with, up to a colon.
     """
 
     queue: str | None = None
@@ -26,17 +28,26 @@ class JobFilter:
     since: datetime | None = None
     until: datetime | None = None
     text: str | None = None
+    parent_id: str | None = None
+    unique_key: str | None = None
+    error_type: str | None = None
+    payload_text: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what cannot match anything; bring state and times to one form."""
-        for what in ("queue", "kind", "tenant", "schedule_id"):
+        """Refuse what cannot match anything; bring state, times and ids to one form."""
+        for what in ("queue", "kind", "tenant", "schedule_id", "unique_key"):
             if (name := getattr(self, what)) is not None:
                 check_name(name, what)
+        for what in ("error_type", "payload_text"):
+            if (text := getattr(self, what)) is not None:
+                check_text(text, what)
         for what in ("since", "until"):
             if (at := getattr(self, what)) is not None:
                 object.__setattr__(self, what, moment(at, what))
         if self.state is not None:
             object.__setattr__(self, "state", _state(self.state))
+        if self.parent_id is not None:
+            object.__setattr__(self, "parent_id", job_id(self.parent_id))
 
 
 def _state(value: str) -> State:

@@ -104,6 +104,21 @@ def check_header(key: object, value: object) -> None:
         raise ValueTooLarge(f"header {key!r}", size, MAX_HEADER)
 
 
+def check_text(text: object, what: str) -> str:
+    """Return a text that is looked for, if it has something to look for and is of a size that people look for."""
+    if not isinstance(text, str):
+        message = f"{what} must be a string, not {type(text).__name__}"
+        raise InvalidValue(message)
+    if not text:
+        message = f"{what} is empty, which every job would match: leave it out"
+        raise InvalidValue(message)
+    size = len(_utf8(text, what))
+    if size > MAX_ERROR:
+        message = f"{what} has {size:,} bytes: look for a part of it, of up to {MAX_ERROR:,}"
+        raise InvalidValue(message)
+    return text
+
+
 def _utf8(text: str, what: str) -> bytes:
     try:
         return text.encode()

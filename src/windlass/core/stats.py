@@ -61,6 +61,15 @@ def total(queues: Iterable[QueueStats]) -> QueueStats:
     )
 
 
+class KindStats(NamedTuple):
+    """The pending jobs of a queue and a kind (empty for raw jobs), now: how many, and the earliest `run_at` of them."""
+
+    queue: str
+    kind: str
+    pending: int
+    oldest_waiting: datetime | None
+
+
 class MinuteCounts(NamedTuple):
     """What happened on a queue with a kind (empty for raw jobs) in the minute that began at `minute`."""
 

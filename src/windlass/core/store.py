@@ -15,7 +15,7 @@ from windlass.core.moving import Moving
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
 from windlass.core.states import State
-from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.topics import Topic
 from windlass.core.verdict import Verdict
 
@@ -312,6 +312,14 @@ class Inspector(Protocol):
         """Return the kinds of the pending jobs of `queue` that are not among `known`, in order of name.
 
         What it costs is by kinds, not by jobs; and the jobs of those that are known cost nothing.
+        """
+        ...
+
+    async def waiting(self) -> list[KindStats]:
+        """Count the pending jobs by queue and kind, exactly, in that order; a pair that has none is left out.
+
+        What it costs is by pending jobs, where no index answers it: it is for metrics, and for no look that is
+        repeated every few moments.
         """
         ...
 

@@ -118,6 +118,8 @@ def _numbers(standing: Standing, chart: int) -> Table:
     table.add_column(no_wrap=True)
     table.add_row("schedule", _timetable(standing.timetable))
     table.add_row("throughput", _throughput(standing, chart))
+    if standing.address is not None:
+        table.add_row("browser", Text(standing.address, style="cyan"))
     return table
 
 

@@ -25,10 +25,11 @@ WORDS: Final = {
 
 
 class Lookout:
-    def __init__(self, crew: Crew, view: View, ledger: Path, seconds: float) -> None:
+    def __init__(self, crew: Crew, view: View, ledger: Path, *, seconds: float, address: str | None = None) -> None:
         self._crew = crew
         self._view = view
         self._seconds = seconds
+        self._address = address
         self._follower = Follower(ledger)
         self._began = time.monotonic()
         self._ask_at = 0.0
@@ -106,6 +107,7 @@ class Lookout:
             rates=list(self._rates)[:-1],
             retried=sum(queue.totals.retried for queue in self.stats),
             rescued=self.rescued,
+            address=self._address,
         )
 
     def _queues(self) -> list[Queue]:

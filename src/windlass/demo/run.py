@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from windlass import WindlassError
 from windlass.demo import summary
-from windlass.demo.checker import Plan, Report
+from windlass.demo.dashboard import shown_in_browser
 from windlass.demo.ledger import TornLine
 from windlass.demo.story import Scene, tell
 from windlass.demo.view import Fact, View
@@ -35,25 +35,28 @@ class Ending(NamedTuple):
         return self.code in (summary.HELD, summary.STOPPED)
 
 
-def run(seconds: float, removed: str | None, view: View) -> Ending:
-    """Tell the story and show the table; return how it ended."""
-    began = time.monotonic()
+def run(seconds: float, removed: str | None, view: View, *, stay: bool = False) -> Ending:
+    """Tell the story, show the table and how it ended, and return that; with `stay` wait for Ctrl-C before."""
     view.title("Windlass: a shop's jobs, while processes are killed, poisoned and paused.")
     try:
         # no settings of whoever runs it: neither those of the environment nor of a pyproject.toml here
         with TemporaryDirectory(prefix="windlass-demo-") as folder, contextlib.chdir(folder):
             scene = Scene(Path(folder), seconds, removed)
             _set_environment(scene)
-            plan, report = asyncio.run(_stoppable(scene, view))
+            return asyncio.run(_stoppable(scene, view, stay=stay))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        return Ending(summary.STOPPED, "Stopped at once. The worker is killed, and its files are deleted.")
+        ending = Ending(summary.STOPPED, "Stopped at once. The worker is killed, and its files are deleted.")
     except (Trouble, TornLine, WindlassError) as trouble:
-        return Ending(summary.VOID, f"This run shows nothing: {trouble}.")
-    finally:
-        view.close()
-    facts = summary.facts(report, time.monotonic() - began)
-    view.table(facts)
-    return Ending(*summary.conclusion(report, removed, stopped=plan.stopped), facts)
+        ending = Ending(summary.VOID, f"This run shows nothing: {trouble}.")
+    _conclude(ending, view)
+    return ending
+
+
+def _conclude(ending: Ending, view: View) -> None:
+    view.close()
+    if ending.facts:
+        view.table(ending.facts)
+    view.conclude(ending.text, good=ending.good)
 
 
 def _set_environment(scene: Scene) -> None:
@@ -68,8 +71,9 @@ def _set_environment(scene: Scene) -> None:
     }
 
 
-async def _stoppable(scene: Scene, view: View) -> tuple[Plan, Report]:
+async def _stoppable(scene: Scene, view: View, *, stay: bool) -> Ending:
     """Tell the story; the first Ctrl-C or SIGTERM lets it end early, the second ends it at once."""
+    began = time.monotonic()
     story = asyncio.current_task()
     assert story is not None
     stop = asyncio.Event()
@@ -79,4 +83,12 @@ async def _stoppable(scene: Scene, view: View) -> tuple[Plan, Report]:
 
     for sent in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(sent, asked)
-    return await tell(scene, view, stop)
+    async with shown_in_browser(scene.url, view) as address:
+        plan, report = await tell(scene, view, stop, address=address)
+        facts = summary.facts(report, time.monotonic() - began)
+        ending = Ending(*summary.conclusion(report, scene.removed, stopped=plan.stopped), facts)
+        _conclude(ending, view)
+        if stay and address is not None and not stop.is_set():
+            view.say(f"The dashboard stays at {address} until Ctrl-C.")
+            await stop.wait()
+    return ending

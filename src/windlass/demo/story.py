@@ -33,6 +33,8 @@ LONGER: Final = 45.0
 STOPS_WITHIN: Final = 15.0
 INTO_THE_WORK: Final = 0.3
 """Seconds after which a job is surely in the middle of its work."""
+SURELY_PAUSED: Final = 0.05
+"""Seconds after which a process that was sent a signal has come to a halt, also on a machine with much to do."""
 ANSWERS_WITHIN: Final = 0.5
 """Seconds in which the store has answered, unless somebody is in its way."""
 
@@ -65,8 +67,12 @@ class Stopped(Exception):
     """Somebody has asked for the end."""
 
 
-async def tell(scene: Scene, view: View, stop: asyncio.Event) -> tuple[checker.Plan, checker.Report]:
+async def tell(
+    scene: Scene, view: View, stop: asyncio.Event, *, address: str | None = None
+) -> tuple[checker.Plan, checker.Report]:
     """Run the story; return what was asked for, and what the checker found. `stop` ends it early.
+
+    `address` is where it is shown in a browser, if it is.
 
     Raises `Trouble` when it could not be told to its end.
     """
@@ -75,7 +81,7 @@ async def tell(scene: Scene, view: View, stop: asyncio.Event) -> tuple[checker.P
         # The servers end before the client closes: one that is paused could be in its way.
         async with app:
             with WorkerCommand(scene.log) as command:
-                story = _Story(scene, view, command=command, crew=Crew(pen), stop=stop)
+                story = _Story(scene, view, command=command, crew=Crew(pen), stop=stop, address=address)
                 await story.tell()
     finally:
         pen.close()
@@ -92,6 +98,7 @@ class _Story:
         command: WorkerCommand,
         crew: Crew,
         stop: asyncio.Event,
+        address: str | None,
     ) -> None:
         self._scene = scene
         self._say = view.say
@@ -99,7 +106,7 @@ class _Story:
         self._crew = crew
         self._stop = stop
         self._producer = Producer()
-        self._lookout = Lookout(crew, view, scene.ledger, scene.seconds)
+        self._lookout = Lookout(crew, view, scene.ledger, seconds=scene.seconds, address=address)
         self._tally = self._lookout.tally
         self._reports: list[str] = []
         self._poison: list[str] = []
@@ -211,14 +218,21 @@ class _Story:
             runner = await self._runner(report, run=1)
             await self._pass(INTO_THE_WORK)
             self._crew.pause(runner)
-            probe = asyncio.create_task(app.client.kv.put("demo/probe", b"1"))
-            answered, _ = await asyncio.wait([probe], timeout=ANSWERS_WITHIN)
+            # twice: what was on its way to the lock of the file when the signal came may get it before it stops
+            probes = [await self._probe(), await self._probe()]
             self._lookout.read()
-            if answered and (report, 1) in self._tally.running(runner):
+            if all(probe.done() for probe in probes) and (report, 1) in self._tally.running(runner):
                 return runner, report
             # it was paused while it wrote, and nobody else can until it goes on; or the report is over
             self._crew.resume(runner)
-            await probe
+            await asyncio.gather(*probes)
+
+    async def _probe(self) -> "asyncio.Task[None]":
+        """Write to the store, and wait a moment for its answer."""
+        probe = asyncio.create_task(app.client.kv.put("demo/probe", b"1"))
+        await asyncio.wait([probe], timeout=ANSWERS_WITHIN)
+        await asyncio.sleep(SURELY_PAUSED)
+        return probe
 
     async def _lost(self, sleeper: str) -> set[Claim]:
         """Return what a server believes it runs, and what was taken back from it."""

@@ -40,7 +40,7 @@ class Timetable(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """How far the run is; `rates` are the jobs done in each of the last seconds."""
+    """How far the run is; `rates` are the jobs done in each of the last seconds, `address` is for a browser."""
 
     elapsed: float = 0.0
     total: float = 1.0
@@ -50,6 +50,7 @@ class Standing(NamedTuple):
     rates: Sequence[int] = ()
     retried: int = 0
     rescued: int = 0
+    address: str | None = None
 
     @property
     def succeeded(self) -> int:

@@ -13,6 +13,7 @@ from windlass.http.refusal import Refusal
 A = TypeVar("A", bound=msgspec.Struct)
 
 MOST_PARAMETERS = 2_000
+SEE: Final = ": see /api/v1/openapi.json for what is asked for"
 
 
 def body_reader(asks: type[A]) -> Callable[[bytes], A]:
@@ -105,7 +106,7 @@ _ANYTHING: Final = frozenset(
 
 def unfit(error: msgspec.ValidationError) -> Refusal:
     """Refuse what is JSON but not what was asked for; the message tells where."""
-    return Refusal(422, "invalid_value", f"{error}: see /api/v1/openapi.json for what is asked for")
+    return Refusal(422, "invalid_value", f"{error}{SEE}")
 
 
 def _check_taken(name: str, text: str, taken: object) -> None:

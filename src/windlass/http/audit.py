@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from windlass.core.errors import WindlassError
 from windlass.core.store import AuditEntry
+from windlass.http.auth import LOCAL
 from windlass.http.call import Call
 
 logger = logging.getLogger("windlass.http")
@@ -16,8 +17,11 @@ MOST_NAMED: Final = 20
 async def write_down(call: Call[Any], action: str, target: str, detail: Mapping[str, str] | None = None) -> None:
     """Write that the caller did something.
 
-    It is done by now, so that a store which cannot write this is no error of the call: the log tells then.
+    It is done by now, so that a store which cannot write this is no error of the call: the log tells then. A store that
+    is served writes down itself who has called it; who stands behind that is told if it is known.
     """
+    if call.client.store.features.served and call.identity is LOCAL:
+        return
     entry = AuditEntry(call.client.clock.now(), call.identity.name, action, target, detail or {})
     try:
         await call.client.store.write_audit((entry,))

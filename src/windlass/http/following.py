@@ -1,6 +1,5 @@
 """Looks at running jobs again and again, for whoever reads their log while it is written."""
 
-import asyncio
 import logging
 from collections.abc import Callable
 from typing import Final
@@ -14,6 +13,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.store import Store
 from windlass.http.events import event
+from windlass.http.wakes import Wakes
 
 logger = logging.getLogger("windlass.http")
 
@@ -29,34 +29,25 @@ class Reader:
     def __init__(self, job: Job, clock: Clock, *, reaches: Callable[[Job], bool]) -> None:
         """Begin with all that `job` has; one that `reaches` denies later is gone for this reader."""
         self.job_id: Final = job.id
-        self._clock = clock
         self._reaches = reaches
         self._job: Job | None = job
         self._told: Job | None = None
-        self._woken = asyncio.Event()
-        self._woken.set()
-        self._ended = False
+        self._wakes = Wakes(clock)
+        self._wakes.wake()
 
     def see(self, job: Job | None) -> None:
         """Take what a look has shown."""
         self._job = job if job is not None and self._reaches(job) else None
         if self._job is None or self._told is None or _shown(self._job) != _shown(self._told):
-            self._woken.set()
+            self._wakes.wake()
 
     def end(self) -> None:
         """Let the reader end, as it is."""
-        self._ended = True
-        self._woken.set()
+        self._wakes.end()
 
     async def wait(self, silence: float) -> bytes | None:
         """Return an event of what is new: none after `silence` seconds, and None when the job has ended."""
-        timer = self._clock.call_later(silence, self._woken.set)
-        try:
-            await self._woken.wait()
-        finally:
-            timer.cancel()
-        self._woken.clear()
-        return None if self._ended else self._event()
+        return self._event() if await self._wakes.woken(silence) else None
 
     def _event(self) -> bytes:
         job, told = self._job, self._told

@@ -1,7 +1,7 @@
 """The guard around everything that is served: what it does not let in reaches no route."""
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -36,6 +36,11 @@ _REFUSE_ALL: Final = RefuseAll()
 _LOOPBACK: Final = Hosts()
 
 
+def _as_json(scope: Scope, error: Refusal | WindlassError) -> Reply:
+    del scope
+    return refused(error)
+
+
 @dataclass(frozen=True, slots=True)
 class GuardSettings:
     """What a guard lets in; without any it is nobody."""
@@ -50,6 +55,8 @@ class GuardSettings:
     """What every reply has beside what protects a browser, also those that refuse."""
     largest_body: int = LARGEST_BODY
     body_within: float = ARRIVES_WITHIN
+    refused: Callable[[Scope, Refusal | WindlassError], Reply] = _as_json
+    """How a request is told that it is refused: a problem as JSON, unless whoever asks reads pages."""
 
 
 class Guard:
@@ -91,11 +98,11 @@ class Guard:
             # what is left of a body, or nobody knows the end of, would stand in front of the next request
             cut = refusal.status in (AMBIGUOUS, TIMED_OUT) or is_long(headers)
             last = cut and scope.get("http_version", "1.1") < "2"
-            await _refused(refusal, last=last).send(send)
+            await self._refused(scope, refusal, last=last).send(send)
             return
         except Exception:
             logger.exception("a request was refused, since who it is from could not be told")
-            await refused(_mistake()).send(send)
+            await self._refused(scope, _mistake()).send(send)
             return
         await self._ask_app(scope, receive_rest, send)
 
@@ -107,13 +114,17 @@ class Guard:
         except (Refusal, WindlassError) as error:
             if send.started:
                 raise
-            await refused(error).send(send)
+            await self._refused(scope, error).send(send)
         except Exception:
             # the server cuts the connection of a reply that has begun: its reader must not take it for a whole one
             if send.started:
                 raise
             logger.exception("a request ended by an error")
-            await refused(_mistake()).send(send)
+            await self._refused(scope, _mistake()).send(send)
+
+    def _refused(self, scope: Scope, error: Refusal | WindlassError, *, last: bool = False) -> Reply:
+        reply = self._settings.refused(scope, error)
+        return reply._replace(headers={**reply.headers, "Connection": "close"}) if last else reply
 
     async def _let_in(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Receive:
         method, path = scope["method"], scope["path"].removeprefix(scope.get("root_path", ""))
@@ -143,11 +154,6 @@ class Guard:
         check_announced(headers, settings.largest_body)
         body = await whole_body(receive, settings.largest_body, settings.body_within, self._clock)
         return given_again(body, receive)
-
-
-def _refused(refusal: Refusal, *, last: bool) -> Reply:
-    reply = refused(refusal)
-    return reply._replace(headers={**reply.headers, "Connection": "close"}) if last else reply
 
 
 def _mistake() -> Refusal:

@@ -10,7 +10,8 @@ from windlass.http.auth import LOOPBACK
 from windlass.http.refusal import Refusal
 
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::[0-9]{1,5})?", re.ASCII)
-_EVERYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - what is no name
+EVERYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - what is no name
+"""What is bound to for all addresses, and is the name of none."""
 
 
 class Hosts:
@@ -20,7 +21,7 @@ class Hosts:
     """
 
     def __init__(self, bind: str = "", allowed: Iterable[str] = ()) -> None:
-        bound = [] if bind.strip("[]") in _EVERYWHERE else [bind]
+        bound = [] if bind.strip("[]") in EVERYWHERE else [bind]
         self._names: Final = frozenset(map(_as_sent, [*LOOPBACK, *bound, *allowed]))
         # what was let in before needs no second look; only names of ours with some port get here
         self._seen: set[str] = set()
@@ -34,7 +35,11 @@ class Hosts:
             message = "the header Host is missing or is no name: send the name that this process is called by"
             raise Refusal(421, "misdirected", message)
         if found[1] not in self._names:
-            message = f"{found[1]} is no name of this process: start it with --allow-host {found[1].strip('[]')}"
+            name = found[1].strip("[]")
+            message = (
+                f"{found[1]} is no name of this process: start it with --allow-host {name}, or give "
+                f'allowed_hosts=["{name}"] where it is mounted'
+            )
             raise Refusal(421, "misdirected", message)
         if len(self._seen) < len(self._names) * 4:
             self._seen.add(host)

@@ -10,7 +10,7 @@ from windlass.api.problems import Problem, problem_of, status_of
 from windlass.core.errors import WindlassError
 from windlass.http.refusal import Refusal
 
-_JSON: Final = (b"content-type", b"application/json")
+JSON: Final = "application/json"
 _NO_HEADERS: Final[Mapping[str, str]] = {}
 UNAVAILABLE: Final = 503
 RETRY_AFTER: Final[Mapping[str, str]] = {"Retry-After": "1"}
@@ -19,15 +19,16 @@ encode: Final = msgspec.json.Encoder().encode
 
 
 class Reply(NamedTuple):
-    """A status and a body of JSON."""
+    """A status and a body, of JSON unless it says otherwise."""
 
     status: int
     body: bytes
     headers: Mapping[str, str] = _NO_HEADERS
+    content_type: str = JSON
 
     async def send(self, send: Send) -> None:
         """Send it, whole."""
-        headers = [_JSON, (b"content-length", str(len(self.body)).encode())]
+        headers = [(b"content-type", self.content_type.encode()), (b"content-length", str(len(self.body)).encode())]
         headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers.items()]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})

@@ -15,7 +15,7 @@ from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
 from windlass.core.moving import Moved
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, FireOutcome, Firing, Schedule, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import (
     AuditEntry,
     Borrowed,
@@ -292,6 +292,10 @@ class ScopedStore(ScopedMoving):
         """Look at these queues."""
         self._check([queue])
         return await self._store.kinds(queue, known)
+
+    async def waiting(self) -> list[KindStats]:
+        """Count in these queues."""
+        return [row for row in await self._store.waiting() if row.queue in self._queues]
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return what happened in these queues."""

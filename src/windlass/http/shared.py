@@ -46,7 +46,8 @@ class Shared:
         self.streams: Final[set[Callable[[], None]]] = set()
         """How to end each stream."""
         self.stopping = False
-        self._spawn = TaskSpawn()
+        self.spawn: Final = TaskSpawn()
+        """Starts what runs beside the calls, and ends with them."""
         self._late: set[asyncio.Future[None]] = set()
         self._opened = False
 
@@ -61,8 +62,8 @@ class Shared:
         if not self._opened:
             store, clock = self.client.store, self.client.clock
             self.listeners = Listeners(store, clock)
-            self.watcher = Watcher(store, clock=clock, spawn=self._spawn, poll_interval=POLL_INTERVAL)
-            self.following = Following(store, clock=clock, spawn=self._spawn)
+            self.watcher = Watcher(store, clock=clock, spawn=self.spawn, poll_interval=POLL_INTERVAL)
+            self.following = Following(store, clock=clock, spawn=self.spawn)
             self._opened = True
 
     def stop_waiting(self) -> None:
@@ -79,7 +80,7 @@ class Shared:
         self.stop_waiting()
         while self._late:
             await asyncio.wait(self._late)
-        await self._spawn.close()
+        await self.spawn.close()
 
     def finish(self, late: "asyncio.Future[None]") -> None:
         """Keep hold of something that a caller who has gone left to be finished."""

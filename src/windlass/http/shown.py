@@ -8,7 +8,9 @@ import msgspec
 
 from windlass.api.jobs import JSON, Job, told
 from windlass.api.roles import Role
+from windlass.config.carried import is_structured, may_hold_secrets
 from windlass.config.hidden import hidden, hidden_headers, hidden_payload
+from windlass.config.masked import HIDDEN
 from windlass.core import job as core
 from windlass.core.schedule import Schedule
 from windlass.handlers.secret_paths import HEADER
@@ -20,9 +22,14 @@ _WRITERS: Final = READERS | {Role.OPERATE}
 """Who has to see schedules as they are: those who write them back with another rule, or paused."""
 
 
+def reads_payloads(identity: Identity) -> bool:
+    """Whether somebody sees payloads and results as they are."""
+    return not identity.roles.isdisjoint(READERS)
+
+
 def shown(job: core.Job, identity: Identity, *, as_bytes: bool) -> Job:
     """Return a job as it is told to somebody."""
-    if identity.roles.isdisjoint(READERS):
+    if not reads_payloads(identity):
         job = job._replace(
             payload=_hidden_payload(job),
             result=_hidden_result(job),
@@ -31,28 +38,47 @@ def shown(job: core.Job, identity: Identity, *, as_bytes: bool) -> Job:
     return told(job, as_bytes=as_bytes)
 
 
+def still_found(job: core.Job, text: str) -> bool:
+    """Whether a text is in the payload of a job as it is told to those who only look.
+
+    It takes as long whatever is hidden there: by a text and a clock nobody finds out what that is.
+    """
+    return text.encode() in _hidden_payload(job)
+
+
 def shown_schedule(schedule: Schedule, identity: Identity) -> Schedule:
     """Return a schedule as it is told to somebody."""
-    if not identity.roles.isdisjoint(_WRITERS):
-        return schedule
+    return schedule if not identity.roles.isdisjoint(_WRITERS) else hidden_schedule(schedule)
+
+
+def hidden_schedule(schedule: Schedule) -> Schedule:
+    """Return a schedule with what is secret hidden."""
     return replace(schedule, payload=_hidden_payload(schedule), headers=hidden_headers(schedule.headers))
 
 
 def _hidden_payload(found: core.Job | Schedule) -> bytes:
-    # what has secret fields is JSON, whatever its maker calls it
-    if found.codec != JSON and HEADER not in found.headers:
+    # what has secret fields is JSON, whatever its maker calls it; and what looks like it may have some
+    if found.codec != JSON and HEADER not in found.headers and not is_structured(found.payload):
         return found.payload
-    return _rewritten(found.payload, lambda value: hidden_payload(value, found.headers))
+    return _rewritten(found.payload, lambda value: hidden_payload(value, found.headers), tells=HEADER in found.headers)
 
 
 def _hidden_result(job: core.Job) -> bytes | None:
-    return job.result if job.result is None or job.result_codec != JSON else _rewritten(job.result, hidden)
+    if job.result is None or (job.result_codec != JSON and not is_structured(job.result)):
+        return job.result
+    return _rewritten(job.result, hidden)
 
 
-def _rewritten(data: bytes, hide: Callable[[object], object]) -> bytes:
+def _rewritten(data: bytes, hide: Callable[[object], object], *, tells: bool = False) -> bytes:
+    """Return JSON without its secrets; `tells` says that its job tells of some."""
+    is_suspect = tells or may_hold_secrets(data)
     try:
         value = msgspec.json.decode(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return data
-    masked = hide(value)
-    return data if masked == value else msgspec.json.encode(masked)
+        masked = hide(value)
+        # of a name that is there twice only the last was looked at
+        return data if masked == value and not is_suspect else msgspec.json.encode(masked)
+    except RecursionError:
+        # nobody has looked through all of it
+        return msgspec.json.encode(HIDDEN)
+    except (msgspec.MsgspecError, ValueError):
+        return msgspec.json.encode(HIDDEN) if tells or (is_suspect and is_structured(data)) else data

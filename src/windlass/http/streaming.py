@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from starlette.types import Receive, Scope, Send
 
-from windlass.http.auth import Auth
+from windlass.http.auth import Auth, identity_of
 from windlass.http.refusal import Refusal
 from windlass.http.reply import RETRY_AFTER
 from windlass.http.request_headers import deciding_headers
@@ -36,7 +36,10 @@ class Source(Protocol):
 
 
 class Streaming:
-    """Streams to callers, to so many at a time; whoever is no longer known after a while is told nothing more."""
+    """Streams to callers, to so many at a time.
+
+    Whoever is no longer known after a while, or may do other things than at the begin, is told nothing more.
+    """
 
     def __init__(self, shared: Shared, auth: Auth) -> None:
         self._shared = shared
@@ -51,7 +54,7 @@ class Streaming:
     async def stream(self, scope: Scope, receive: Receive, send: Send, source: Source) -> None:
         """Send all events of `source`; refused where there is no room."""
         self.check_room()
-        shared, clock = self._shared, self._shared.client.clock
+        shared, clock, identity = self._shared, self._shared.client.clock, identity_of(scope)
         leaving = asyncio.ensure_future(_until_gone(receive, source.end))
         shared.streams.add(source.end)
         try:
@@ -60,7 +63,7 @@ class Streaming:
             known_at = clock.monotonic()
             while (told := await source.wait(STILL_HERE)) is not None:
                 if clock.monotonic() - known_at >= STILL_HERE:
-                    if self._auth.identify(deciding_headers(scope["headers"])) is None:
+                    if self._auth.identify(deciding_headers(scope["headers"])) != identity:
                         break
                     known_at = clock.monotonic()
                 await send(_part(told or b": still here\n\n"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
-from typing import Final
+from typing import Final, TypeVar
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -11,6 +11,8 @@ from prometheus_client.samples import Sample
 
 from windlass.core.stats import BOUNDS
 from windlass.engine.tally import Pair
+
+L = TypeVar("L", bound=tuple[str, ...])
 
 TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 """The content type of it."""
@@ -37,6 +39,14 @@ def written(registry: CollectorRegistry) -> bytes:
 def gauge(name: str, meaning: str, value: float) -> Metric:
     """Return a number that may fall."""
     return GaugeMetricFamily(name, meaning, value=value)
+
+
+def gauges(name: str, meaning: str, labels: Sequence[str], values: Mapping[L, float]) -> Metric:
+    """Return numbers that may fall, by the values of their labels."""
+    family = GaugeMetricFamily(name, meaning, labels=labels)
+    for values_of_labels, value in values.items():
+        family.add_metric(values_of_labels, value)
+    return family
 
 
 def histogram(

@@ -5,20 +5,21 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar, get_args
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from windlass.client.claims import DEAD_AFTER
 from windlass.client.client import Client
-from windlass.client.server_details import is_live
+from windlass.client.server_details import Presence, presence
 from windlass.core.errors import WindlassError
 from windlass.core.states import State
 from windlass.core.stats import BOUNDS, MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.core.store import ServerRecord, Store
 from windlass.engine.tally import Pair
-from windlass.metrics.exposition import gauge, histogram, registry_with, written
+from windlass.metrics.exposition import gauge, gauges, histogram, registry_with, written
+from windlass.metrics.kind_counts import KindCounts
 from windlass.metrics.labels import Labels
 from windlass.metrics.rising import Added, Highest
 
@@ -58,6 +59,7 @@ class StoreMetrics(Collector):
         self._dead_after = dead_after
         self._labels = Labels()
         self._registry = registry_with(self)
+        self._kinds = KindCounts(client.clock, self._labels)
         self._found: Found | None = None
         self._answered = True
         self._totals = Highest[tuple[str, str]]()
@@ -83,6 +85,7 @@ class StoreMetrics(Collector):
                 await self._client.open()
                 self._found = await self._look_at(self._client.store)
             self._answered = True
+            await self._kinds.look(self._client.store, self._found.at)
         except Exception as error:  # noqa: BLE001 - whatever a store raises: numbers are asked for just when something is wrong
             self._found = None
             self._tell_of(error)
@@ -146,6 +149,7 @@ class StoreMetrics(Collector):
         yield gauge("windlass_store_look_seconds", "How long the last look at the store took.", self._took)
         if found is not None:
             yield from self._of_queues(found)
+            yield from self._kinds.collect()
             yield _servers(found, self._dead_after)
         yield _counter(
             "windlass_queue_events",
@@ -175,12 +179,12 @@ class StoreMetrics(Collector):
             age = 0.0 if row.oldest_waiting is None else (found.at - row.oldest_waiting).total_seconds()
             oldest[queue] = max(age, oldest.get(queue, 0.0))
             paused[queue] = row.paused or paused.get(queue, False)
-        yield _gauges("windlass_queue_depth", "Jobs of a queue, by state.", ("queue", "state"), depth)
+        yield gauges("windlass_queue_depth", "Jobs of a queue, by state.", ("queue", "state"), depth)
         ages = {(queue,): age for queue, age in oldest.items()}
         meaning = "How long the job that was due first has waited, of those that are pending."
-        yield _gauges("windlass_queue_oldest_waiting_seconds", meaning, ("queue",), ages)
+        yield gauges("windlass_queue_oldest_waiting_seconds", meaning, ("queue",), ages)
         stopped = {(queue,): float(is_paused) for queue, is_paused in paused.items()}
-        yield _gauges("windlass_queue_paused", "Whether a queue is paused.", ("queue",), stopped)
+        yield gauges("windlass_queue_paused", "Whether a queue is paused.", ("queue",), stopped)
 
     def _ranges(self, wanted: str) -> dict[Pair, list[int]]:
         ranges: dict[Pair, list[int]] = {}
@@ -191,16 +195,9 @@ class StoreMetrics(Collector):
 
 
 def _servers(found: Found, dead_after: timedelta) -> Metric:
-    live = sum(is_live(server, found.at, dead_after) for server in found.servers)
-    counts = {("live",): live, ("gone",): len(found.servers) - live}
-    return _gauges("windlass_servers", "Servers, by whether they were seen lately.", ("state",), counts)
-
-
-def _gauges(name: str, meaning: str, labels: Sequence[str], values: Mapping[L, float]) -> Metric:
-    family = GaugeMetricFamily(name, meaning, labels=labels)
-    for values_of_labels, value in values.items():
-        family.add_metric(values_of_labels, value)
-    return family
+    seen = Counter(presence(server, found.at, dead_after) for server in found.servers)
+    counts = {(state,): seen[state] for state in get_args(Presence)}
+    return gauges("windlass_servers", "Servers, by whether they were seen lately.", ("state",), counts)
 
 
 def _counter(name: str, meaning: str, labels: Sequence[str], values: Mapping[L, float]) -> Metric:

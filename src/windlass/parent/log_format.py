@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final, TextIO, cast
 
+from windlass.core.escaped import escaped
+
 _COLOURS: Final = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
 _BELOW: Final = "\n    "
 
@@ -32,7 +34,8 @@ class HumanFormatter(logging.Formatter):
         level = f"{record.levelname:<7}"
         if self._coloured:
             level = f"\x1b[{_COLOURS.get(record.levelname, '0')}m{level}\x1b[0m"
-        return f"{_moment(record)} {level} {_escaped(_text(record, self)).replace(chr(10), _BELOW)}"
+        text = escaped(_text(record, self), keep="\n")
+        return f"{_moment(record)} {level} {text.replace(chr(10), _BELOW)}"
 
 
 class JsonFormatter(logging.Formatter):
@@ -176,13 +179,3 @@ def _given(record: logging.LogRecord) -> dict[str, Any]:
     if not isinstance(given, dict):
         return {}
     return {name: value for name, value in cast("dict[str, Any]", given).items() if value is not None}
-
-
-def _escaped(text: str) -> str:
-    """Write every character by its number that a terminal would obey, but the end of a line."""
-    if text.isprintable():
-        return text
-    return "".join(
-        each if each.isprintable() or each == "\n" else each.encode("unicode_escape", "surrogatepass").decode()
-        for each in text
-    )

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
@@ -18,7 +18,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job, PreparedJob, Token
 from windlass.core.schedule import Schedule
 from windlass.core.states import State
-from windlass.core.stats import QueueStats, Totals
+from windlass.core.stats import KindStats, QueueStats, Totals
 from windlass.core.store import Store
 from windlass.testing import draws
 from windlass.testing.call import Call
@@ -154,6 +154,7 @@ class Compared(RuleBasedStateMachine):
             ready = {job.kind for job in listed if job.queue == queue and job.state is State.PENDING}
             assert self.run(self.store.kinds(queue)) == sorted(kind for kind in ready if kind is not None)
             assert self.run(self.store.kinds(queue, ["x"])) == sorted(ready - {None, "x"}, key=str)
+        assert self.run(self.store.waiting()) == _waiting(listed)
 
     def _minutes(self) -> dict[Minute, Totals]:
         since, until = self.begun_at - timedelta(minutes=1), self.clock.now() + timedelta(minutes=1)
@@ -207,3 +208,11 @@ def _counted(row: QueueStats, jobs: Sequence[Job]) -> QueueStats:
         cancelled=states[State.CANCELLED],
         oldest_waiting=min(waiting, default=None),
     )
+
+
+def _waiting(jobs: Iterable[Job]) -> list[KindStats]:
+    times: dict[tuple[str, str], list[datetime]] = {}
+    for job in jobs:
+        if job.state is State.PENDING:
+            times.setdefault((job.queue, job.kind or ""), []).append(job.run_at)
+    return [KindStats(*pair, len(due), min(due)) for pair, due in sorted(times.items())]

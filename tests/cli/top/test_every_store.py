@@ -6,12 +6,12 @@ import pytest
 
 import windlass
 from windlass import Client, NewJob
-from windlass.cli.job_ids import found_id
 from windlass.cli.top.frame import Looker
 from windlass.cli.top.rows import dead_table, job_table, queue_table, server_table
 from windlass.cli.top.summary import summary
 from windlass.cli.top.wanted import read_wanted
 from windlass.client.claims import DEAD_AFTER
+from windlass.client.job_ids import found_id
 from windlass.core.store import ServerRecord, Store
 from windlass.testing import FakeClock
 

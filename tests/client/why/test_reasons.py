@@ -165,7 +165,7 @@ def test_each_situation_has_its_reasons(what: str) -> None:
                 WAITING._replace(state=State.CANCELLED, finished_at=NOW),
                 audit=[AuditEntry(NOW, "ann", "retry", ID, {}), AuditEntry(NOW, "ben", "cancel", ID, {})],
             ),
-            "it was cancelled by ben since",
+            "it was cancelled by ben at",
         ),
     ],
 )  # fmt: skip

@@ -4,7 +4,7 @@ from typing import Final
 
 from windlass.stores.postgres.migrate import SCHEMA, Migrations
 from windlass.stores.postgres.script import OUTSIDE
-from windlass.stores.postgres.statements import migration
+from windlass.stores.postgres.statements import migration, new_migration
 
 TABLE: Final = """\
 alter table windlass_job add column colour text;
@@ -24,7 +24,11 @@ LATER: Final = {SCHEMA + 1: TABLE, SCHEMA + 2: INDEX}
 
 def up_to(known: int) -> Migrations:
     """Return the migrations of a release that knows the schema up to `known`."""
-    return Migrations(known, lambda number: LATER.get(number) or migration(number))
+    return Migrations(
+        known,
+        text=lambda number: LATER.get(number) or migration(number),
+        anew=lambda number: LATER.get(number) or new_migration(number),
+    )
 
 
 ONE_MORE: Final = up_to(SCHEMA + 1)

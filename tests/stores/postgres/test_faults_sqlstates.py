@@ -253,6 +253,7 @@ LOOKS: Final[dict[str, Call]] = {
     "stats": lambda store: store.stats(),
     "paused": lambda store: store.paused(["q"]),
     "kinds": lambda store: store.kinds("q"),
+    "waiting": lambda store: store.waiting(),
     "minutes": lambda store: store.minutes(since=NOW, until=NOW + MINUTE),
     "servers": lambda store: store.servers(),
     "schedules": lambda store: store.schedules(),

@@ -9,9 +9,11 @@ from tests.postgres.ready import ready_schema
 from tests.stores.postgres.moves.moving import Counted, Mover
 from windlass.core.filters import JobFilter
 from windlass.core.store import JobPage
+from windlass.stores.postgres import newest_looks
 from windlass.stores.postgres.newest_looks import newest
 
-# of 6,000 jobs the first are of a rare queue, and a few are running or dead
+PARENT: Final = "0199a3c2-7f4e-7000-8000-00000000000a"
+# of 6,000 jobs the first are of a rare queue, a few run, are dead or scheduled, four are a tenant's, some of a kind
 FILL: Final = """
 insert into windlass_job (
     id, queue, kind, payload, codec, priority, state, max_attempts, created_at, run_at, lease_expires_at, finished_at
@@ -23,14 +25,20 @@ from (
     select
         n,
         case when n in (1, 9, 99) then 'running' when n in (2, 8, 88, 888) then 'dead'
-            when n % 2 = 0 then 'succeeded' else 'pending' end as state
+            when n in (10, 20) then 'scheduled' when n % 2 = 0 then 'succeeded' else 'pending' end as state
     from generate_series(1, 6000) as n
 ) as given;
-insert into windlass_count (minute, queue, kind, pending, running, succeeded, dead)
+insert into windlass_count (minute, queue, kind, scheduled, pending, running, succeeded, dead)
 select
-    'infinity', queue, '', count(*) filter (where state = 'pending'), count(*) filter (where state = 'running'),
-    count(*) filter (where state = 'succeeded'), count(*) filter (where state = 'dead')
+    'infinity', queue, '', count(*) filter (where state = 'scheduled'), count(*) filter (where state = 'pending'),
+    count(*) filter (where state = 'running'), count(*) filter (where state = 'succeeded'),
+    count(*) filter (where state = 'dead')
 from windlass_job group by queue;
+update windlass_job
+set tenant = 'acme', unique_key = 'k', parent_id = '0199a3c2-7f4e-7000-8000-00000000000a',
+    last_error = case seq when 2 then 'Boom: no ' || repeat('x', 100000) when 12 then 'Boomerang: x' else 'Boom' end
+where seq in (2, 11, 12, 99);
+update windlass_job set kind = 'mixed' where seq in (2, 3, 5, 6, 10, 11, 12, 14, 16, 18, 99);
 """
 MOST: Final = 1_000
 
@@ -62,6 +70,7 @@ async def look(mover: Mover, chosen: JobFilter, before: int | None = None) -> tu
         (JobFilter(state="dead"), "newest_dead", [888, 88, 8]),
         (JobFilter(state="dead", queue="rare"), "newest_dead", [2]),
         (JobFilter(state="dead", kind="kind"), "newest_counted", [888, 88, 8]),
+        (JobFilter(state="scheduled", kind="mixed"), "newest_counted", [10]),
         (JobFilter(state="running"), "newest_counted", [99, 9, 1]),
         (JobFilter(state="running", queue="q0"), "newest_counted", [99, 9]),
         (JobFilter(queue="rare"), "newest_counted", [4, 3, 2]),
@@ -80,7 +89,112 @@ async def test_few_records_are_found_by_an_index_however_old_they_are(
 
 
 @pytest.mark.parametrize(
-    "chosen, way", [(JobFilter(kind="other"), []), (JobFilter(queue="q0", kind="other"), ["records"])]
+    "chosen, way, found",
+    [
+        (JobFilter(tenant="acme"), ["newest_of_tenant", "newest_these"], [99, 12, 11, 2]),
+        (JobFilter(tenant="acme", kind="other"), ["newest_of_tenant", "newest_these"], []),
+        (JobFilter(tenant="nobody"), ["newest_of_tenant", "newest_these"], []),
+        (JobFilter(unique_key="k"), ["newest_of_key", "newest_these"], [99, 12, 11, 2]),
+        (JobFilter(parent_id=PARENT, state="dead"), ["newest_of_parent", "newest_these"], [2]),
+        (JobFilter(error_type="Boom"), ["newest_of_error", "newest_these"], [99, 11, 2]),
+        (JobFilter(error_type="Boom", queue="rare"), ["newest_of_error", "newest_these"], [2]),
+    ],
+)
+async def test_what_a_field_leads_to_is_all_found_however_old_it_is(
+    mover: Mover, chosen: JobFilter, way: list[str], found: list[int]
+) -> None:
+    first, statements = await look(mover, chosen)
+    rest, _ = await look(mover, chosen, first.next) if first.next is not None else (JobPage([], None), [])
+
+    assert [job.seq for job in (*first.jobs, *rest.jobs)] == found
+    assert statements == way
+    assert (first.next is None, rest.next) == (len(found) <= 3, None)
+
+
+async def test_many_that_a_field_leads_to_are_looked_at_up_to_an_end(
+    mover: Mover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(newest_looks, "FEW", 1)
+    counted = Counted()
+    page = await mover.look(lambda: counted(newest(JobFilter(tenant="acme", error="no x"), None, 1, 3)))
+    rest = await mover.look(newest, JobFilter(tenant="acme", error="no x"), page.next, 1, 3)
+
+    assert counted.statements == ["newest_of_tenant", "newest_these"] * 2
+    assert page == JobPage([], 11)
+    assert ([job.seq for job in rest.jobs], rest.next) == ([2], None)
+
+
+BEGUN: Final = ["newest", "newest_end"]
+MERGED: Final = [*BEGUN, "records", "newest_unfinished", "newest_of_kind", "newest_these"]
+MIXED: Final = [99, 18, 16, 14, 12, 11, 10, 6, 5, 3, 2]
+
+
+@pytest.mark.parametrize(
+    "chosen, way, found",
+    [
+        (JobFilter(kind="mixed"), MERGED, MIXED),
+        (JobFilter(kind="mixed", text="nowhere"), MERGED, []),
+        (JobFilter(kind="mixed", text="Boom"), MERGED, [99, 12, 11, 2]),
+        (JobFilter(kind="mixed", queue="q0"), ["records", *MERGED], [99, 18, 12, 6]),
+        (JobFilter(kind="mixed", state="succeeded"), ["records", *MERGED], [18, 16, 14, 12, 6]),
+        (JobFilter(kind="mixed", state="pending"), ["records", *MERGED[:-2], "newest_these"], [11, 5, 3]),
+        (JobFilter(kind="mixed", state="pending", queue="q2"), ["records", *MERGED[:-2], "newest_these"], [11, 5]),
+        (JobFilter(kind="other"), MERGED, []),
+    ],
+)
+async def test_a_kind_is_all_found_however_old_it_is_and_whatever_its_jobs_are_doing(
+    mover: Mover, chosen: JobFilter, way: list[str], found: list[int]
+) -> None:
+    page, statements = await look(mover, chosen)
+    pages = [page]
+    while pages[-1].next is not None:
+        pages.append((await look(mover, chosen, pages[-1].next))[0])
+
+    assert [job.seq for page in pages for job in page.jobs] == found
+    assert len(pages) == max(1, -(-len(found) // 3))
+    assert statements == way
+
+
+@pytest.mark.parametrize("most", [1, 4, 5, 6, 7, 12])
+@pytest.mark.parametrize(
+    "chosen, wanted", [(JobFilter(kind="mixed"), MIXED), (JobFilter(kind="mixed", error="no x"), [2])]
+)
+async def test_a_kind_is_found_exactly_with_looks_at_however_few(
+    mover: Mover, monkeypatch: pytest.MonkeyPatch, chosen: JobFilter, wanted: list[int], most: int
+) -> None:
+    """Where those that are not finished are too many for so short a look, and where all of them are known."""
+    monkeypatch.setattr(newest_looks, "FEW", 1)
+    before: int | None = 110
+    found: list[int] = []
+    while before is not None:
+        page = await mover.look(newest, chosen, before, 2, most)
+        assert page.next is None or page.next < before
+        before = page.next
+        found += [job.seq for job in page.jobs]
+
+    assert found == wanted
+
+
+@pytest.mark.parametrize("most, way", [(4, [*BEGUN, "records", *BEGUN]), (5, MERGED)])
+async def test_all_that_runs_or_is_scheduled_is_looked_at_where_it_is_few(
+    mover: Mover, most: int, way: list[str]
+) -> None:
+    """Three run and two are scheduled; of the kind, two of these are, and three that are pending."""
+    counted = Counted()
+    await mover.look(lambda: counted(newest(JobFilter(kind="mixed"), 90, 3, most)))
+
+    assert counted.statements == way
+
+
+async def test_a_kind_of_which_too_many_wait_is_walked_for(mover: Mover) -> None:
+    page, statements = await look(mover, JobFilter(kind="kind", text="nowhere"))
+
+    assert page == JobPage([], 6_000 - MOST + 1)
+    assert statements == [*BEGUN, "records", "newest_unfinished", *BEGUN]
+
+
+@pytest.mark.parametrize(
+    "chosen, way", [(JobFilter(text="nowhere"), []), (JobFilter(queue="q0", text="nowhere"), ["records"])]
 )
 async def test_a_walk_for_what_is_not_there_ends_and_leads_on(mover: Mover, chosen: JobFilter, way: list[str]) -> None:
     page, statements = await look(mover, chosen)
@@ -93,7 +207,9 @@ async def test_a_walk_for_what_is_not_there_ends_and_leads_on(mover: Mover, chos
     assert (await look(mover, chosen, before=1))[0] == JobPage([], None)
 
 
-@pytest.mark.parametrize("chosen", [JobFilter(), JobFilter(queue="q0"), JobFilter(state="pending")])
+@pytest.mark.parametrize(
+    "chosen", [JobFilter(), JobFilter(queue="q0"), JobFilter(state="pending"), JobFilter(kind="kind")]
+)
 async def test_what_is_soon_found_is_not_looked_for_any_further(mover: Mover, chosen: JobFilter) -> None:
     page, statements = await look(mover, chosen)
     second, _ = await look(mover, chosen, page.next)

@@ -61,6 +61,8 @@ insert into windlass_kv select n::text::bytea, '' from generate_series(1, 1000) 
 BY_ID: Final = r"windlass_job_id_key .*\n.*Index Cond: \(id = ANY"
 BY_NAME: Final = r"windlass_hold_pkey .*\n.*Index Cond: \(name = ANY"
 BY_SEQ: Final = r"windlass_job_pkey .*\n.*Index Cond: \(seq = ANY"
+BY_SEQ_OR_FIELD: Final = r"windlass_(?:job_pkey|of_\w+) .*\n.*Index Cond: .*\(seq {}"
+"""Where a field is given whose index is in the same order, that one is taken."""
 AHEAD: Final = (
     r"Limit\n *->  Index Only Scan using windlass_ready .*\n"
     r".*\(queue = .*ROW\(priority, run_at\) >= .*priority < .*ROW\(priority, run_at, seq\) < "
@@ -131,7 +133,7 @@ FOUND_BY: Final = [
     ("sweep_holds", r"windlass_hold_expiry .*\n.*Index Cond: \(expires_at <= "),
     ("sweep_minutes", r"windlass_count_pkey .*\n.*Index Cond: \(minute < "),
     ("dead_jobs", r"windlass_dead .*\n.*ROW\(queue, seq\) > .*queue <= "),
-    ("jobs", r"windlass_job_pkey .*\n.*Index Cond: \(seq > "),
+    ("jobs", BY_SEQ_OR_FIELD.format("> ")),
     ("kinds", r"windlass_ready_kind .*\n.*\(queue = .*kind > .*edge.*kind < .*next_edge"),
     ("kinds", r"windlass_ready_kind .*\n.*\(queue = .*kind > .*edge\)\)"),
     ("stats", r"windlass_count_pkey .*\n.*\(minute = 'infinity'"),
@@ -160,6 +162,15 @@ FOUND_BY: Final = [
     ("newest_counted", r"windlass_due .*\n.*Index Cond: \(queue = "),
     ("newest_counted", r"windlass_leased "),
     ("newest_counted", r"windlass_finished .*\n.*\(queue = .*state = "),
+    ("newest_these", BY_SEQ_OR_FIELD.format("= ANY")),
+    ("newest_of_tenant", r"Backward using windlass_of_tenant .*\n.*ROW\(tenant, seq\) < .*tenant >= "),
+    ("newest_of_key", r"Backward using windlass_of_key .*\n.*ROW\(unique_key, seq\) < .*unique_key >= "),
+    ("newest_of_parent", r"Backward using windlass_of_parent .*\n.*ROW\(parent_id, seq\) < .*parent_id >= "),
+    ("newest_of_kind", r"Backward using windlass_of_kind .*\n.*ROW\(kind, seq\) < .*kind >= "),
+    ("newest_unfinished", r"Index Only Scan using windlass_ready_kind .*\n.*\(queue = .*kind = "),
+    ("newest_unfinished", r"windlass_due .*\n.*Index Cond: \(queue = "),
+    ("newest_unfinished", r"windlass_leased "),
+    ("newest_of_error", r"Backward using windlass_of_error .*\n.*Index Cond: .*split_part.*, seq\) < .*>= "),
     ("records", r"windlass_count_pkey .*\n.*\(minute = 'infinity'"),
     ("place", r"windlass_job_id_key .*\n.*Index Cond: \(id = "),
     ("place", AHEAD),
@@ -176,6 +187,8 @@ FOUND_BY: Final = [
     ("let_go_keys", BY_NAME),
     ("enqueue_here", r"Conflict Arbiter Indexes: windlass_job_id_key"),
     ("timings", r"windlass_timing_pkey .*\n.*minute >= .*minute < "),
+    ("waiting", r"GroupAggregate\n.*\n *->  Index Only Scan using windlass_ready_kind "),
+    ("waiting", r"windlass_ready .*\n.*\(queue = .*priority = .*run_at >= "),
     ("sweep_timings", r"windlass_timing_pkey .*\n.*Index Cond: \(minute < "),
 ]
 SORTS_A_FEW: Final = {

@@ -8,16 +8,18 @@ import pytest
 import windlass
 from tests.postgres.cluster import schema_of
 from tests.stores.postgres.migrating import bring_up, connected, meta, options_of
+from tests.stores.postgres.next_migrations import up_to
 from tests.stores.postgres.schema_dump import dump
 from windlass.stores import postgres
 from windlass.stores.postgres.migrate import OURS, SCHEMA
 from windlass.stores.postgres.script import is_outside, statements
-from windlass.stores.postgres.statements import migration
+from windlass.stores.postgres.statements import migration, new_migration
 
 HERE = Path(postgres.__file__).parent
 
 
 async def test_the_dumped_schema_is_what_the_migrations_make(schema: str) -> None:
+    await bring_up(schema, up_to(1))
     await bring_up(schema, OURS)
 
     assert (HERE / "schema.sql").read_text() == dump(schema_of(schema))
@@ -34,7 +36,13 @@ async def test_a_new_store_has_the_dumped_schema(schema: str) -> None:
 def test_migrations_are_numbered_without_a_gap() -> None:
     files = sorted(path.name for path in (HERE / "migrations").iterdir() if path.suffix == ".sql")
 
-    assert files == [f"{number:04}.sql" for number in range(1, SCHEMA + 1)]
+    outside = [number for number in range(1, SCHEMA + 1) if is_outside(migration(number))]
+    new = [f"{number:04}_new.sql" for number in outside]
+    assert files == sorted([*(f"{number:04}.sql" for number in range(1, SCHEMA + 1)), *new])
+
+
+def test_a_store_is_made_in_transactions_which_a_pooler_bears() -> None:
+    assert [number for number in range(1, SCHEMA + 1) if is_outside(new_migration(number))] == []
 
 
 @pytest.mark.parametrize("number", range(1, SCHEMA + 1))

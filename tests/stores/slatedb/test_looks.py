@@ -32,6 +32,7 @@ LOOKS: Final[dict[str, Look]] = {
     "stats": lambda store: store.stats(),
     "paused": lambda store: store.paused([*reversed(QUEUES), "empty"]),
     "paused of none": lambda store: store.paused([]),
+    "what waits": lambda store: store.waiting(),
     "other kinds": lambda store: store.kinds("email", ["a"]),
     "minutes": lambda store: store.minutes(since=START - YEAR, until=START + YEAR),
     "one minute": lambda store: store.minutes(since=START + MINUTE, until=START + 2 * MINUTE),

@@ -116,10 +116,10 @@ async def test_what_was_written_while_the_bucket_was_gone_becomes_durable_when_i
         parts = parse(url, ["slatedb+s3"])
         address = replace(read_address(parts.scheme, parts.host, parts.path, parts.options), timeout=0.5)
         database = await open_database(address)
-        await database.write({b"a": b"1"})
 
         with monkeypatch.context() as gone:
             gone.setattr(running().server, "answer", refuse)
+            await database.write({b"a": b"1"})
             with pytest.raises(StoreUnavailable, match=r"did not answer within 0\.5 s") as refused:
                 await database.flush()
         await flush_at_last(database)

@@ -15,6 +15,7 @@ from windlass.core.job import Failure
 from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
 from windlass.core.store import JobPage, Store
+from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead
 from windlass.stores.sqlite.looks import place
 from windlass.stores.sqlite.newest import newest
@@ -23,6 +24,7 @@ from windlass.testing.conformance.given import HOUR, a_job, claim_one, settlemen
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MANY = 5_000
 MOST = 200
+PARENT = JobId("0199a3c2-7f4e-7000-8000-00000000000a")
 CHOICES = [
     JobFilter(),
     *(JobFilter(state=state) for state in State),
@@ -33,7 +35,13 @@ CHOICES = [
     JobFilter(queue="many", kind="nobody"),
     JobFilter(text="nowhere"),
     JobFilter(kind="nobody"),
+    JobFilter(tenant="acme"),
+    JobFilter(unique_key="k"),
+    JobFilter(parent_id=PARENT),
+    JobFilter(error_type="Boom"),
+    JobFilter(error_type="nobody"),
 ]
+OWN = ("k", "l", "m", "n", "o", "p")
 
 
 @pytest.fixture
@@ -78,10 +86,11 @@ def counted(store: Store, path: Path) -> Iterator[Counted]:  # noqa: ARG001 - th
 
 async def _a_few_of_each(store: Store) -> None:
     """Enqueue jobs of which some run, are dead, cancelled, done and put off."""
-    jobs = [a_job("few", kind="x") for _ in range(6)]
+    jobs = [a_job("few", kind="x", unique=Unique(key, until="finished")) for key in OWN]
+    jobs = [job._replace(tenant="acme", parent_id=PARENT) for job in jobs]
     await store.enqueue([*jobs, a_job("few", delay=HOUR)])
     await store.claim(wanting("few"))
-    await store.settle([settlement(await claim_one(store, "few"), ToDead(Failure("boom")))])
+    await store.settle([settlement(await claim_one(store, "few"), ToDead(Failure("x", "Boom")))])
     await store.settle([settlement(await claim_one(store, "few"))])
     await store.cancel([jobs[5].id], KEEP_ALL)
 
@@ -110,6 +119,51 @@ async def test_jobs_that_an_index_leads_to_are_found_behind_all_others(store: St
     )
     assert ([job.seq for job in by_queue.jobs], by_queue.next) == ([7, 6, 5, 4, 3, 2, 1], None)
     assert counted.page(JobFilter(text="few"))[1] is not None
+
+
+@pytest.mark.parametrize(
+    "chosen, found",
+    [
+        (JobFilter(tenant="acme"), [6, 5, 4, 3, 2, 1]),
+        (JobFilter(tenant="acme", kind="y"), []),
+        (JobFilter(kind="x"), [6, 5, 4, 3, 2, 1]),
+        (JobFilter(kind="x", state=State.DEAD), [2]),
+        (JobFilter(kind="y"), []),
+        (JobFilter(unique_key="o"), [5]),
+        (JobFilter(parent_id=PARENT, state=State.CANCELLED), [6]),
+        (JobFilter(error_type="Boom"), [2]),
+        (JobFilter(error_type="Boo"), []),
+    ],
+)
+async def test_what_a_field_leads_to_is_found_behind_all_others(
+    store: Store, counted: Counted, chosen: JobFilter, found: list[int]
+) -> None:
+    await _a_few_of_each(store)
+    await store.enqueue([a_job("many", kind="many") for _ in range(MOST * 2)])
+
+    first = counted.page(chosen, limit=4)
+    rest = counted.page(chosen, before=first.next, limit=4) if first.next is not None else JobPage([], None)
+
+    assert [job.seq for job in (*first.jobs, *rest.jobs)] == found
+    assert (first.next is None, rest.next) == (len(found) <= 4, None)
+
+
+async def test_a_full_page_is_the_last_where_a_field_leads_no_further(store: Store, counted: Counted) -> None:
+    await _a_few_of_each(store)
+
+    assert counted.page(JobFilter(unique_key="o"), limit=1).next is None
+    assert counted.page(JobFilter(tenant="acme"), limit=5).next == 2
+
+
+async def test_many_that_a_field_leads_to_are_looked_at_up_to_an_end(store: Store, counted: Counted) -> None:
+    await store.enqueue([a_job("many")._replace(tenant="acme") for _ in range(MOST * 2)])
+    await store.enqueue([a_job("many") for _ in range(MOST)])
+
+    page = counted.page(JobFilter(tenant="acme", text="nowhere"))
+    rest = counted.page(JobFilter(tenant="acme", text="nowhere"), before=page.next)
+
+    assert page == JobPage([], MOST + 1)
+    assert counted.page(JobFilter(tenant="acme", text="nowhere"), before=rest.next) == JobPage([], None)
 
 
 async def test_all_that_run_and_all_that_are_dead_are_found_with_a_look_at_few(store: Store, counted: Counted) -> None:

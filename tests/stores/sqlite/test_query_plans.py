@@ -75,6 +75,11 @@ def plan(connection: sqlite3.Connection, name: str) -> list[str]:
         ("newest_pending", "INDEX windlass_ready (queue=?)"),
         ("newest_scheduled", "INDEX windlass_due (queue=?)"),
         ("newest_ended", "COVERING INDEX windlass_finished (queue=? AND state=?"),
+        ("newest_of_tenant", "COVERING INDEX windlass_of_tenant (tenant=? AND seq<?)"),
+        ("newest_of_kind", "COVERING INDEX windlass_of_kind (kind=? AND seq<?)"),
+        ("newest_of_key", "COVERING INDEX windlass_of_key (unique_key=? AND seq<?)"),
+        ("newest_of_parent", "COVERING INDEX windlass_of_parent (parent_id=? AND seq<?)"),
+        ("newest_of_error", "INDEX windlass_of_error (<expr>=? AND seq<?)"),
         ("oldest_waiting_seqs", "INDEX windlass_ready (queue=?)"),
         ("oldest_waiting_seqs", "INDEX windlass_due (queue=?)"),
         ("still_waiting", "INTEGER PRIMARY KEY (rowid=?)"),
@@ -83,6 +88,8 @@ def plan(connection: sqlite3.Connection, name: str) -> list[str]:
         ("unpacked", "INDEX sqlite_autoindex_windlass_parcel_1 (move=? AND queue=?)"),
         ("timed_holds", "INDEX windlass_hold_expiry (expires_at>?)"),
         ("timings", "PRIMARY KEY (minute>? AND minute<?)"),
+        ("oldest_raw", "INDEX windlass_ready (queue=? AND priority=?)"),
+        ("oldest_raw", "INDEX windlass_ready (queue=? AND priority>?)"),
     ],
 )
 def test_a_hot_statement_goes_by_its_index(connection: sqlite3.Connection, name: str, found_by: str) -> None:
@@ -130,10 +137,16 @@ def test_a_hot_statement_goes_by_its_index(connection: sqlite3.Connection, name:
         "place",
         "newest_seqs",
         "newest_dead",
+        "newest_of_tenant",
+        "newest_of_kind",
+        "newest_of_key",
+        "newest_of_parent",
+        "newest_of_error",
         "waiting",
         "unpacked",
         "timed_holds",
         "timings",
+        "oldest_raw",
     ],
 )
 def test_a_hot_statement_scans_and_sorts_nothing(connection: sqlite3.Connection, name: str) -> None:
@@ -141,3 +154,14 @@ def test_a_hot_statement_scans_and_sorts_nothing(connection: sqlite3.Connection,
 
     assert steps
     assert [step for step in steps if SCAN.search(step) or "TEMP B-TREE" in step] == []
+
+
+def test_what_waits_is_counted_by_its_index_and_no_row_is_read(connection: sqlite3.Connection) -> None:
+    program = connection.execute(f"explain {sql('waiting_by_kind')}").fetchall()
+    opened = {step[2]: step[3] for step in program if step[1] == "OpenRead"}
+    read = {opened[step[2]] for step in program if step[1] == "Column" and step[2] in opened}
+
+    [(index,)] = connection.execute("select rootpage from sqlite_schema where name = 'windlass_ready_kind'")
+    [step] = plan(connection, "waiting_by_kind")
+    assert step.endswith(" INDEX windlass_ready_kind")
+    assert read == {index}

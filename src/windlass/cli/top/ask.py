@@ -8,7 +8,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from windlass.cli.escaped import escaped
+from windlass.core.escaped import escaped
 
 KEYS: Final = """\
 tab, 1 2 3 4   go to another table

@@ -10,11 +10,12 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-from windlass.cli.escaped import escaped
-from windlass.cli.job_shown import STYLES, fields, log_text, took
+from windlass.cli.job_shown import STYLES, fields, log_text
 from windlass.cli.output import FAINT, STRONG, Cell
 from windlass.cli.top.pane import look_of
+from windlass.client.spoken import took
 from windlass.client.why import Why
+from windlass.core.escaped import escaped
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 

@@ -10,9 +10,9 @@ from textual.content import Content
 from textual.coordinate import Coordinate
 from textual.widgets import DataTable
 
-from windlass.cli.escaped import escaped
 from windlass.cli.output import FAINT, STRONG
 from windlass.cli.top.rows import Column, Row, Table
+from windlass.core.escaped import escaped
 
 _LOOKS = {FAINT: "dim", STRONG: "bold"}
 

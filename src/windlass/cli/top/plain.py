@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from windlass.cli.job_shown import error_type
 from windlass.cli.output import Cell, print_table, room, say
 from windlass.cli.top.frame import Frame, Rate, ended_by_minute
 from windlass.cli.top.rows import Table, dead_groups, dead_table, job_table, queue_table, server_table
 from windlass.cli.top.summary import summary
-from windlass.client.server_details import is_live, slots_of
+from windlass.client.error_groups import error_name
+from windlass.client.server_details import Presence, presence, slots_of
 from windlass.core.job import Job
 from windlass.core.stats import QueueStats
 from windlass.core.store import ServerRecord
@@ -50,9 +50,9 @@ def document(frame: Frame, rates: Mapping[str, Rate], *, dead_after: timedelta) 
         "moved_to": None if frame.moved is None else frame.moved.to,
         "queues": [_queue(frame, row, rates.get(row.queue or "", Rate())) for row in frame.queues],
         "jobs": [_job(job) for job in frame.jobs],
-        "servers": [_server(server, live=is_live(server, frame.now, dead_after)) for server in frame.servers],
+        "servers": [_server(server, presence(server, frame.now, dead_after)) for server in frame.servers],
         "dead": [
-            {"error": error_type(jobs[0]), "queue": jobs[0].queue, "kind": jobs[0].kind, "count": len(jobs)}
+            {"error": error_name(jobs[0].last_error), "queue": jobs[0].queue, "kind": jobs[0].kind, "count": len(jobs)}
             for jobs in dead_groups(frame.dead).values()
         ],
     }
@@ -75,14 +75,14 @@ def _queue(frame: Frame, row: QueueStats, rate: Rate) -> dict[str, Any]:
     }
 
 
-def _server(server: ServerRecord, *, live: bool) -> dict[str, Any]:
+def _server(server: ServerRecord, state: Presence) -> dict[str, Any]:
     return {
         "id": server.id,
         "name": server.name,
         "host": server.host,
         "pid": server.pid,
         "version": server.version,
-        "live": live,
+        "state": state,
         "started_at": server.started_at,
         "seen_at": server.seen_at,
         "running": server.running,

@@ -5,12 +5,14 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from windlass.cli.job_shown import STYLES, error_type, progress_text
+from windlass.cli.job_shown import STYLES
 from windlass.cli.output import BAD, FAINT, GOOD, POOR, STRONG, Cell
 from windlass.cli.sparkline import sparkline
 from windlass.cli.top.frame import Frame, Rate, ended_by_minute
 from windlass.client.claims import DEAD_AFTER
-from windlass.client.server_details import is_live, memory_of, slots_of
+from windlass.client.error_groups import died_at, error_name
+from windlass.client.server_details import memory_of, presence, slots_of
+from windlass.client.spoken import progress_text
 from windlass.core.job import Job
 from windlass.core.states import State
 from windlass.core.stats import QueueStats
@@ -126,10 +128,11 @@ def server_table(frame: Frame, width: int, dead_after: timedelta = DEAD_AFTER) -
 
 
 def _server_row(server: ServerRecord, now: datetime, dead_after: timedelta, *, wide: bool) -> Row:
-    silent = not is_live(server, now, dead_after)
+    word = presence(server, now, dead_after)
+    silent = word != "live"
     slots = slots_of(server)
     cells = [
-        Cell(f"{server.name} (silent)" if silent else server.name, BAD if silent else STRONG),
+        Cell(f"{server.name} ({word})" if silent else server.name, BAD if silent else STRONG),
         Cell(f"{server.running:,}" if slots is None else f"{server.running:,}/{slots:,}"),
         Cell(_age(now - server.seen_at), BAD if silent else ""),
         Cell(_age(now - server.started_at), FAINT),
@@ -156,7 +159,7 @@ def dead_table(frame: Frame, width: int) -> Table:
                 Cell(_error(jobs[0])),
                 Cell(jobs[0].kind or "(raw)"),
                 Cell(jobs[0].queue),
-                Cell(_age(frame.now - (jobs[0].finished_at or jobs[0].created_at)), FAINT),
+                Cell(_age(frame.now - died_at(jobs[0])), FAINT),
             ],
         )
         for key, jobs in groups.items()
@@ -168,7 +171,7 @@ def dead_groups(dead: Sequence[Job]) -> dict[str, list[Job]]:
     """Return dead jobs by queue, kind and type of error, the largest group first."""
     groups: dict[str, list[Job]] = {}
     for job in dead:
-        groups.setdefault(f"{job.queue}|{job.kind or ''}|{error_type(job)}", []).append(job)
+        groups.setdefault(f"{job.queue}|{job.kind or ''}|{error_name(job.last_error)}", []).append(job)
     return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
 
 

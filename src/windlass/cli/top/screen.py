@@ -15,7 +15,6 @@ from textual.geometry import Size
 from textual.notifications import SeverityLevel
 from textual.widgets import Footer, Input, Static
 
-from windlass.cli.escaped import escaped
 from windlass.cli.top.ask import Ask, Keys
 from windlass.cli.top.frame import Frame, Looker, Rate
 from windlass.cli.top.job_page import JobPage
@@ -28,6 +27,7 @@ from windlass.client.claims import DEAD_AFTER
 from windlass.client.client import Client
 from windlass.client.spoken import length
 from windlass.core.errors import InvalidValue, WindlassError
+from windlass.core.escaped import escaped
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job

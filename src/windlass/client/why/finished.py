@@ -56,7 +56,7 @@ def moved(known: Known) -> Reason:
 def finished(known: Known, job: Job) -> Iterator[Reason]:
     """Tell how a job ended."""
     if job.state is State.SUCCEEDED:
-        yield Reason("succeeded", f"it has succeeded{_when(known, job)}, in attempt {_attempt(job)}", None, _facts(job))
+        yield Reason("succeeded", f"it succeeded{_ended(known, job)}, in attempt {_attempt(job)}", None, _facts(job))
         return
     yield _dead(known, job) if job.state is State.DEAD else _cancelled(known, job)
     if known.key_holder is not None and known.key_holder != job.id:
@@ -71,10 +71,15 @@ def finished(known: Known, job: Job) -> Iterator[Reason]:
 
 def _dead(known: Known, job: Job) -> Reason:
     retry = f"mend the cause, then: windlass jobs retry {job.id}"
-    when, facts, times = _when(known, job), _facts(job), rescues(job)
+    when, facts, times = _ended(known, job, "since"), _facts(job), rescues(job)
     last = job.history[-1].outcome if job.history else None
     if job.last_error == ORPHANED.summary:
-        return Reason("dead_orphaned", f"it was ended as an orphan{when}: nobody was left to settle it", retry, facts)
+        return Reason(
+            "dead_orphaned",
+            f"it was ended as an orphan{_ended(known, job)}: nobody was left to settle it",
+            retry,
+            facts,
+        )
     if last == "rescued":
         return Reason(
             "dead_rescued",
@@ -105,16 +110,15 @@ def _cancelled(known: Known, job: Job) -> Reason:
     begun = "" if job.delivery else ", before it ever ran"
     return Reason(
         "cancelled",
-        f"it was cancelled{by}{_when(known, job)}{begun}{why}",
+        f"it was cancelled{by}{_ended(known, job)}{begun}{why}",
         f"to run it after all: windlass jobs retry {job.id}",
         {**_facts(job), "by": None if who is None else who.actor},
     )
 
 
-def _when(known: Known, job: Job) -> str:
-    return (
-        "" if job.finished_at is None else f" since {at_utc(job.finished_at)} ({distance(job.finished_at, known.now)})"
-    )
+def _ended(known: Known, job: Job, word: str = "at") -> str:
+    at = job.finished_at
+    return "" if at is None else f" {word} {at_utc(at)} ({distance(at, known.now)})"
 
 
 def _attempt(job: Job) -> str:

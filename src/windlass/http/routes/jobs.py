@@ -11,23 +11,26 @@ from windlass.api.looks import Chosen, Glance, JobIds, Jobs, Listing, NewestAske
 from windlass.api.reasons import Reason, Why, facts_of
 from windlass.api.roles import Role
 from windlass.client.bell import answer
-from windlass.client.operations import DELETE, RETRY, Operation, by_filter
+from windlass.client.operations import DELETE, RETRY, Operation
 from windlass.client.why import why as look_why
+from windlass.config.masked import HIDDEN
 from windlass.core import job as core
 from windlass.core import store as seam
 from windlass.core.duration import moment
 from windlass.core.errors import InvalidValue, JobNotFound, WindlassError
 from windlass.core.ids import JobId, job_id
 from windlass.core.store import CancelOutcome, Changed
-from windlass.http.audit import write_down, write_down_jobs
+from windlass.http.audit import write_down_jobs
 from windlass.http.beyond import refuse_beyond
+from windlass.http.bulk import change_matching
 from windlass.http.call import Call, Handled
 from windlass.http.new_jobs import prepared_jobs
 from windlass.http.refusal import Refusal
 from windlass.http.replies import another_call
 from windlass.http.reply import problem_from
+from windlass.http.seen_payloads import jobs_seen, newest_seen
 from windlass.http.shared import Stopping
-from windlass.http.shown import shown
+from windlass.http.shown import reads_payloads, shown
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 """Bytes of payloads and results that a page of jobs may have: whoever asks has to hold them all."""
@@ -87,17 +90,34 @@ async def get(call: Call[calls.GetAsked]) -> calls.GetTold:
 async def jobs(call: Call[Listing]) -> Jobs:
     """Return a page of jobs."""
     asked = call.asked
-    page = await call.store.jobs(asked.filter(), after=asked.after, limit=asked.limit)
+    page, more = await _page(call)
     as_bytes = asked.payload == "base64"
     fitting = _fitting(page)
-    more = fitting[-1].seq if len(fitting) == asked.limit or len(fitting) < len(page) else None
+    more = fitting[-1].seq if len(fitting) < len(page) else more
     return Jobs(jobs=[shown(job, call.identity, as_bytes=as_bytes) for job in fitting], next=more)
+
+
+async def _page(call: Call[Listing]) -> tuple[Sequence[core.Job], int | None]:
+    asked = call.asked
+    if _looks_through_a_mask(call, asked):
+        return await jobs_seen(call.store, asked.filter(), after=asked.after, limit=asked.limit)
+    page = await call.store.jobs(asked.filter(), after=asked.after, limit=asked.limit)
+    return page, page[-1].seq if len(page) == asked.limit else None
+
+
+def _looks_through_a_mask(call: Call[Any], chosen: Chosen) -> bool:
+    """Whether a text is looked for in payloads by somebody who must not find out what is secret in them."""
+    return chosen.payload_text is not None and not reads_payloads(call.identity)
 
 
 async def newest(call: Call[NewestAsked]) -> Jobs:
     """Return a page of jobs, the newest first."""
     asked = call.asked
-    page = await call.store.newest(asked.filter(), before=asked.before, limit=asked.limit, most=asked.most)
+    if _looks_through_a_mask(call, asked):
+        look = newest_seen(call.store, asked.filter(), before=asked.before, limit=asked.limit, most=asked.most)
+    else:
+        look = call.store.newest(asked.filter(), before=asked.before, limit=asked.limit, most=asked.most)
+    page = await look
     as_bytes = asked.payload == "base64"
     fitting = _fitting(page.jobs)
     more = fitting[-1].seq if len(fitting) < len(page.jobs) else page.next
@@ -204,14 +224,22 @@ async def _change(call: Call[calls.ChangeAsked], operation: Operation) -> calls.
         message = "give ids or a filter, one of both: each says which jobs are meant"
         raise InvalidValue(message)
     if asked.filter is not None:
-        count = await by_filter(call.store, operation, asked.filter.filter())
-        if count:
-            await write_down(call, operation.name, f"{count:,} jobs", {"count": str(count), **_words(asked.filter)})
-        return calls.ChangeTold(count=count)
+        _refuse_to_guess(call, asked.filter)
+        return await change_matching(call, operation, asked.filter.filter(), _words(asked.filter))
     ids = [job_id(each) for each in asked.ids or ()]
     outcomes = await operation.change(call.store, ids)
     await write_down_jobs(call, operation.name, _done(ids, outcomes), {})
     return calls.ChangeTold(outcomes=outcomes)
+
+
+def _refuse_to_guess(call: Call[Any], chosen: Chosen) -> None:
+    """Refuse a change by what is secret: that it was made would tell that it is there."""
+    if _looks_through_a_mask(call, chosen):
+        message = (
+            "payload_text cannot choose jobs to change for one who sees payloads with what is secret hidden: list the "
+            "jobs, and give their ids"
+        )
+        raise InvalidValue(message)
 
 
 async def reschedule(call: Call[calls.RescheduleAsked]) -> calls.ChangeTold:
@@ -230,7 +258,9 @@ def _done(ids: Sequence[JobId], outcomes: Sequence[Changed]) -> list[JobId]:
 
 def _words(chosen: Chosen) -> dict[str, str]:
     given = ((name, getattr(chosen, name)) for name in Chosen.__struct_fields__)
-    return {name: str(value)[:200] for name, value in given if value is not None}
+    words = {name: str(value)[:200] for name, value in given if value is not None}
+    # whoever reads the audit need not be one who reads payloads
+    return words | {"payload_text": HIDDEN} if "payload_text" in words else words
 
 
 HANDLED: Final[Sequence[Handled[Any, Any]]] = (

@@ -23,6 +23,7 @@ from windlass.http.events import event
 from windlass.http.reply import refused
 from windlass.http.shared import Shared
 from windlass.http.streaming import Streaming
+from windlass.http.wakes import Wakes
 
 _ALL: Final = frozenset({ENDS, FLAGS, PAUSES, SCHEDULES})
 
@@ -65,12 +66,10 @@ class Rung:
     def __init__(self, store: Store, topics: Collection[Topic], clock: Clock) -> None:
         self._store = store
         self._topics = topics
-        self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._guard = threading.Lock()
         self._waiting: set[Topic] = set()
-        self._woken = asyncio.Event()
-        self._ended = False
+        self._wakes = Wakes(clock)
         self._listening = ExitStack()
 
     def __enter__(self) -> Self:
@@ -83,18 +82,11 @@ class Rung:
 
     def end(self) -> None:
         """Let the reader end; from its event loop."""
-        self._ended = True
-        self._woken.set()
+        self._wakes.end()
 
     async def wait(self, silence: float) -> bytes | None:
         """Return an event of the topics that have rung since the last one: none after `silence`, None at the end."""
-        timer = self._clock.call_later(silence, self._woken.set)
-        try:
-            await self._woken.wait()
-        finally:
-            timer.cancel()
-        self._woken.clear()
-        if self._ended:
+        if not await self._wakes.woken(silence):
             return None
         with self._guard:
             news, self._waiting = self._waiting, set()
@@ -108,7 +100,7 @@ class Rung:
             if first:
                 # a loop that was closed has nobody left to wake
                 with suppress(RuntimeError):
-                    self._loop.call_soon_threadsafe(self._woken.set)
+                    self._loop.call_soon_threadsafe(self._wakes.wake)
 
         return ring
 

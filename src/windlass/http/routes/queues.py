@@ -5,7 +5,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from windlass.api import calls, operations
-from windlass.api.looks import Minute, Totals, queue_told
+from windlass.api.looks import Minute, Totals, queue_told, waiting_told
 from windlass.api.roles import Role
 from windlass.api.shape import seconds
 from windlass.api.timings import TimingsTold, TimingsWritten, timings_of, timings_told
@@ -72,6 +72,11 @@ async def kinds(call: Call[calls.KindsAsked]) -> calls.NamesTold:
     return calls.NamesTold(names=await call.store.kinds(check_name(call.asked.queue, "queue"), known))
 
 
+async def waiting(call: Call[calls.Nothing]) -> calls.WaitingTold:
+    """Count the pending jobs by queue and kind."""
+    return calls.WaitingTold(waiting=[waiting_told(row) for row in await call.store.waiting()])
+
+
 async def minutes(call: Call[calls.MinutesAsked]) -> calls.MinutesTold:
     """Tell what happened in each minute."""
     since, until = moment(call.asked.since, "since"), moment(call.asked.until, "until")
@@ -120,6 +125,7 @@ HANDLED: Final[Sequence[Handled[Any, Any]]] = (
     Handled(operations.PAUSED, paused),
     Handled(operations.DUE_IN, due_in),
     Handled(operations.KINDS, kinds),
+    Handled(operations.WAITING, waiting),
     Handled(operations.MINUTES, minutes),
     Handled(operations.TIMINGS, timings),
     Handled(operations.WRITE_TIMINGS, write_timings),

@@ -36,11 +36,19 @@ def matches(record: Record, chosen: JobFilter) -> bool:
         and chosen.state in {None, record.state}
         and chosen.tenant in {None, record.tenant}
         and chosen.schedule_id in {None, record.schedule_id}
+        and chosen.parent_id in {None, record.parent_id}
+        and chosen.unique_key in {None, record.unique_key}
         and (chosen.since is None or chosen.since <= record.created_at)
         and (chosen.until is None or record.created_at < chosen.until)
         and (chosen.error is None or chosen.error in (record.last_error or ""))
+        and (chosen.error_type is None or _is_of_type(record.last_error, chosen.error_type))
         and (chosen.text is None or _mentions(record, chosen.text))
+        and (chosen.payload_text is None or chosen.payload_text.encode() in record.payload)
     )
+
+
+def _is_of_type(error: str | None, error_type: str) -> bool:
+    return error is not None and (error == error_type or error.startswith(f"{error_type}:"))
 
 
 def _mentions(record: Record, text: str) -> bool:

@@ -32,6 +32,7 @@ from windlass.api.looks import (
     queue_of,
     server_of,
     totals_of,
+    waiting_of,
 )
 from windlass.api.schedules import DueAsked, schedule_of
 from windlass.api.shape import blob, data
@@ -41,7 +42,7 @@ from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.schedule import DueSchedules, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import AuditEntry, Finding, Glance, JobPage, Place, ServerRecord
 from windlass.stores.http.calls import Calls, pages
 from windlass.stores.http.reply import ReplyTooLarge
@@ -140,6 +141,10 @@ class Looks:
     async def kinds(self, queue: str, known: Collection[str]) -> list[str]:
         """Return the kinds of pending jobs that are not known."""
         return (await self._calls.look(operations.KINDS, KindsAsked(queue=queue, known=list(known)))).names
+
+    async def waiting(self) -> list[KindStats]:
+        """Count the pending jobs by queue and kind."""
+        return [waiting_of(one) for one in (await self._calls.look(operations.WAITING, Nothing())).waiting]
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return the counts of each minute."""

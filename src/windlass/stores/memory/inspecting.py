@@ -8,7 +8,7 @@ from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.states import State
-from windlass.core.stats import MinuteCounts, QueueStats, Totals
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, Totals
 from windlass.core.store import Finding, Glance, JobPage, Place
 from windlass.kit.moves import looking
 from windlass.stores.memory.table import Table
@@ -68,6 +68,11 @@ def paused(table: Table, queues: Sequence[str]) -> list[str]:
 def kinds(table: Table, queue: str, known: Collection[str]) -> list[str]:
     """Return the kinds of the pending jobs of `queue` that are not among `known`, in order of name."""
     return [kind for kind in table.queues[queue].kinds() if kind not in known] if queue in table.queues else []
+
+
+def waiting(table: Table) -> list[KindStats]:
+    """Count the pending jobs by queue and kind, in that order."""
+    return sorted(row for queue in table.queues.values() for row in queue.waiting())
 
 
 def minutes(table: Table, since: datetime, until: datetime) -> list[MinuteCounts]:

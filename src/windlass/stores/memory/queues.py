@@ -5,7 +5,7 @@ from datetime import datetime
 from heapq import heapify, heappop, heappush, heapreplace
 
 from windlass.core.states import ENDS, State
-from windlass.core.stats import QueueStats, Totals
+from windlass.core.stats import KindStats, QueueStats, Totals
 from windlass.core.store import ClaimRequest
 from windlass.core.topics import queue_topic
 from windlass.kit.moves.record import NOWHERE, Record
@@ -153,6 +153,14 @@ class Queue:
     def kinds(self) -> list[str]:
         """Return the kinds of the pending jobs, in order of name."""
         return sorted({head.kind for head in self.heads(None) if head.kind is not None})
+
+    def waiting(self) -> list[KindStats]:
+        """Count the pending jobs by kind."""
+        return [
+            KindStats(self.name, kind or "", line.members(), min(line.oldest()))
+            for kind, line in self._lines.items()
+            if line.members()
+        ]
 
     def stats(self) -> QueueStats:
         """Count by state."""

@@ -15,7 +15,7 @@ from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
 from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import (
     AuditEntry,
     Borrowed,
@@ -296,6 +296,11 @@ class MemoryStore:
         """Return the kinds of the pending jobs of `queue` that are not among `known`."""
         with self._step:
             return inspecting.kinds(self._table, queue, known)
+
+    async def waiting(self) -> list[KindStats]:
+        """Count the pending jobs by queue and kind."""
+        with self._step:
+            return inspecting.waiting(self._table)
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return what happened in each minute."""

@@ -49,7 +49,8 @@ def by_hand(schema: str | None, migrations: Migrations, since: int) -> str:
         # a name of letters, digits and underscores: nothing in it could end the quotes
         parts += [text.format(schema=schema) for text in ((SCHEMA, PATH) if since == 0 else (PATH,))]
     parts.append(LOCKS.format(timeout=LOCK_TIMEOUT))
-    parts += [_step(migrations.text(number), number) for number in range(since + 1, migrations.known + 1)]
+    text = migrations.anew if since == 0 else migrations.text
+    parts += [_step(text(number), number) for number in range(since + 1, migrations.known + 1)]
     return "\n".join(parts)
 
 

@@ -13,7 +13,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.names import MAX_KEY
 from windlass.core.states import State
-from windlass.core.stats import MinuteCounts, QueueStats, TimingCount, Totals
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.core.store import AuditEntry, Glance, Place, ServerRecord
 from windlass.kit.moves.looking import AHEAD_MOST
 from windlass.kit.records import STATES, server_of
@@ -66,6 +66,10 @@ def conditions(chosen: JobFilter) -> list[object]:
         chosen.since,
         chosen.until,
         None if chosen.text is None else plain_text(chosen.text),
+        chosen.parent_id,
+        chosen.unique_key,
+        None if chosen.error_type is None else plain_text(chosen.error_type),
+        None if chosen.payload_text is None else chosen.payload_text.encode(),
     ]
 
 
@@ -108,6 +112,12 @@ def kinds(queue: str, known: Collection[str]) -> Work[list[str]]:
     """Return the kinds of the pending jobs of `queue` that are not among `known`, in order of name."""
     rows = yield Statement("kinds", [queue, list(known)])
     return sorted(row[0] for row in rows)
+
+
+def waiting() -> Work[list[KindStats]]:
+    """Count the pending jobs by queue and kind, exactly, in that order."""
+    rows = yield Statement("waiting")
+    return sorted(KindStats(*row) for row in rows)
 
 
 def minutes(since: datetime, until: datetime) -> Work[list[MinuteCounts]]:

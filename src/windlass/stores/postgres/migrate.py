@@ -1,7 +1,8 @@
 """Numbered migrations: the schema is made, brought up, or refused.
 
 Each migration is one transaction together with the row that tells its version, so that one that is killed has not
-happened. One that is marked as outside a transaction is repeated from its first statement when it was killed.
+happened. One that is marked as outside a transaction is repeated from its first statement when it was killed; a store
+that is being made has nobody to keep waiting, and gets the same in a transaction.
 """
 
 import asyncio
@@ -18,9 +19,9 @@ from windlass.stores.postgres.migration_waits import Connection, Waits
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.script import is_outside, statements
 from windlass.stores.postgres.session import Session, open_session
-from windlass.stores.postgres.statements import migration, sql
+from windlass.stores.postgres.statements import migration, new_migration, sql
 
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 LOCK_TIMEOUT: Final = "3s"
 """How long a migration waits for a lock, and lets others wait behind it, before it lets them pass and tries again."""
 PATIENCE: Final = 60.0
@@ -32,13 +33,14 @@ AFTER_MIGRATION: Final = "postgres.migrate.after_migration"
 
 @dataclass(frozen=True, slots=True)
 class Migrations:
-    """Where migrations come from: `text` of each number up to `known`."""
+    """Where migrations come from: `text` of each number up to `known`, or `anew` for a store that is being made."""
 
     known: int
     text: Callable[[int], str]
+    anew: Callable[[int], str]
 
 
-OURS: Final = Migrations(SCHEMA, migration)
+OURS: Final = Migrations(SCHEMA, migration, new_migration)
 
 
 class _Found(NamedTuple):
@@ -93,7 +95,7 @@ async def apply(
         standing.check_not_newer()
         if not standing.pending:
             return
-        step = _Step(connection, options, migrations, standing.pending[0])
+        step = _Step(connection, options, migrations, standing)
         try:
             done = await step.run()
         except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as error:
@@ -108,12 +110,12 @@ async def apply(
 class _Step:
     """One migration on its way."""
 
-    def __init__(self, connection: Connection, options: Options, migrations: Migrations, number: int) -> None:
-        self.number = number
+    def __init__(self, connection: Connection, options: Options, migrations: Migrations, standing: Standing) -> None:
+        self.number = standing.pending[0]
         self._connection = connection
         self._options = options
         self._last = migrations.known
-        self._text = migrations.text(number)
+        self._text = (migrations.anew if standing.found is None else migrations.text)(self.number)
 
     async def run(self) -> bool:
         """Run it unless somebody else has; return False when another process is at it."""

@@ -7,7 +7,7 @@ from windlass.core.filters import JobFilter
 from windlass.core.states import State
 from windlass.core.store import JobPage
 from windlass.stores.postgres.looks import conditions
-from windlass.stores.postgres.rows import JobRow, job_of
+from windlass.stores.postgres.rows import JobRow, job_of, plain_text
 from windlass.stores.postgres.work import COLUMN, Rows, Statement, Work
 
 PAST_ALL: Final = 2**63 - 1
@@ -15,6 +15,23 @@ MANY: Final = 2**31 - 2
 """What the statements can be asked for, and one more."""
 DEARER: Final = 4
 """How many records of a walk cost as much as one that an index leads to, somewhere in the table."""
+FEW: Final = 1_000
+"""Records that are looked at first: mostly they fill a page."""
+OF: Final = {
+    "parent_id": "newest_of_parent",
+    "unique_key": "newest_of_key",
+    "error_type": "newest_of_error",
+    "tenant": "newest_of_tenant",
+}
+"""The fields that have an index of their own: what mostly has the fewest jobs comes first."""
+UNFINISHED: Final = (State.SCHEDULED, State.PENDING, State.RUNNING)
+
+
+class _Index(NamedTuple):
+    """A statement that goes back through the jobs that have something in a field, and what that is."""
+
+    statement: str
+    value: str
 
 
 class _Line(NamedTuple):
@@ -27,15 +44,97 @@ class _Line(NamedTuple):
 
 def newest(chosen: JobFilter, before: int | None, limit: int, most: int) -> Work[JobPage]:
     """Return up to `limit` jobs before the number `before`, having looked at about `most`."""
-    first = PAST_ALL if before is None else before
     limit, most = min(limit, MANY), max(1, min(most, MANY))
-    if chosen.queue is not None or chosen.state is not None:
-        lines = yield from _lines(chosen)
-        if chosen == JobFilter(queue=chosen.queue, state=State.DEAD):
-            queues = [line.queue for line in lines]
-            return _page((yield Statement("newest_dead", [first, queues, limit + 1])), limit, before, None)
-        if sum(line.records for line in lines) <= _most_by_index(chosen, most):
-            return _page((yield _counted(chosen, lines, first, limit, most)), limit, before, None)
+    index = _index(chosen)
+    if index is not None:
+        page = yield from _by_index(index, chosen, before, limit, min(most, FEW))
+        if len(page.jobs) == limit or page.next is None:
+            return page
+    few = yield from _by_lines(chosen, before, limit, most)
+    if few is not None:
+        return few
+    if index is not None:
+        return (yield from _by_index(index, chosen, before, limit, most))
+    if chosen.kind is not None:
+        page = yield from _walk(chosen, before, limit, min(most, FEW))
+        if len(page.jobs) == limit or page.next is None:
+            return page
+        known = yield from _by_kind(chosen.kind, chosen, before, limit, most)
+        if known is not None:
+            return known
+    return (yield from _walk(chosen, before, limit, most))
+
+
+def _index(chosen: JobFilter) -> _Index | None:
+    """Return the index that leads to the fewest jobs among which are those that are chosen."""
+    for field, statement in OF.items():
+        if (value := getattr(chosen, field)) is not None:
+            return _Index(statement, plain_text(value))
+    return None
+
+
+def _by_index(index: _Index, chosen: JobFilter, before: int | None, limit: int, most: int) -> Work[JobPage]:
+    """Look at the newest `most` jobs that the index leads to, or at as many as are wanted; fewer are all there are."""
+    first = PAST_ALL if before is None else before
+    looked = max(most, limit + 1)
+    seqs = yield from _seqs(Statement(index.statement, [index.value, first, looked]))
+    return (yield from _these(seqs, chosen, before, limit, looked))
+
+
+def _by_kind(kind: str, chosen: JobFilter, before: int | None, limit: int, most: int) -> Work[JobPage | None]:
+    """Look at the newest of a kind as by an index; None where those that are not finished are too many to be known.
+
+    Its index has those that are finished. The others are in no order, so all of them are found, and then put between.
+    """
+    unfinished = yield from _unfinished(kind, chosen, most)
+    if unfinished is None:
+        return None
+    first = PAST_ALL if before is None else before
+    looked = max(most, limit + 1)
+    seqs = [seq for seq in unfinished if seq < first]
+    if chosen.state not in UNFINISHED:
+        seqs += yield from _seqs(Statement("newest_of_kind", [plain_text(kind), first, looked]))
+    return (yield from _these(sorted(seqs, reverse=True)[:looked], chosen, before, limit, looked))
+
+
+def _unfinished(kind: str, chosen: JobFilter, most: int) -> Work[list[int] | None]:
+    """Return all jobs of a kind that are not finished, in no order; None where that is a look at more than `most`."""
+    lines = [line for line in (yield from _lines(chosen)) if line.state in UNFINISHED]
+    # pending ones have an index by kind; the others are looked at whatever their kind is
+    if sum(line.records for line in lines if line.state is not State.PENDING) > most:
+        return None
+    queues, states = [line.queue for line in lines], [str(line.state) for line in lines]
+    seqs = yield from _seqs(Statement("newest_unfinished", [plain_text(kind), queues, states, most + 1]))
+    return seqs if len(seqs) <= most else None
+
+
+def _seqs(statement: Statement) -> Work[list[int]]:
+    return [seq for (seq,) in (yield statement)]
+
+
+def _these(seqs: Sequence[int], chosen: JobFilter, before: int | None, limit: int, looked: int) -> Work[JobPage]:
+    """Look at jobs that were found, the newest first; fewer than `looked` are all there are."""
+    rows = yield Statement("newest_these", [seqs, limit + 1, *conditions(chosen)])
+    return _page(rows, limit, before, seqs[-1] if len(seqs) == looked else None)
+
+
+def _by_lines(chosen: JobFilter, before: int | None, limit: int, most: int) -> Work[JobPage | None]:
+    """Look at all jobs of the queue and the state that are chosen; None where these are too many, or neither is."""
+    if chosen.queue is None and chosen.state is None:
+        return None
+    first = PAST_ALL if before is None else before
+    lines = yield from _lines(chosen)
+    if chosen == JobFilter(queue=chosen.queue, state=State.DEAD):
+        queues = [line.queue for line in lines]
+        return _page((yield Statement("newest_dead", [first, queues, limit + 1])), limit, before, None)
+    if sum(line.records for line in lines) <= _most_by_index(chosen, most):
+        return _page((yield _counted(chosen, lines, first, limit, most)), limit, before, None)
+    return None
+
+
+def _walk(chosen: JobFilter, before: int | None, limit: int, most: int) -> Work[JobPage]:
+    """Look at the newest `most` jobs of all."""
+    first = PAST_ALL if before is None else before
     rows = yield Statement("newest", [first, most, limit + 1, *conditions(chosen)])
     if len(rows) > limit:
         return _page(rows, limit, before, None)

@@ -13,7 +13,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import (
     AuditEntry,
     Borrowed,
@@ -264,6 +264,10 @@ class PostgresStore(PostgresMoving):
     async def kinds(self, queue: str, known: Collection[str] = ()) -> list[str]:
         """Return the kinds of pending jobs that are not known."""
         return await self._look(lambda _: looks.kinds(queue, known))
+
+    async def waiting(self) -> list[KindStats]:
+        """Count the pending jobs by queue and kind."""
+        return await self._look(lambda _: looks.waiting())
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return the counts of each minute."""

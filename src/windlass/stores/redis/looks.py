@@ -13,7 +13,7 @@ from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job, Token
 from windlass.core.schedule import DueSchedules, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import AuditEntry, Glance, JobPage, Place, ServerRecord
 from windlass.kit.moves.looking import AHEAD_MOST, STRANDED_MOST
 from windlass.kit.records import STATES, server_of
@@ -49,6 +49,7 @@ _page = msgspec.msgpack.Decoder(Page)
 _newest = msgspec.msgpack.Decoder(tuple[int | None, bool, int, list[JobRow]])
 _place = msgspec.msgpack.Decoder(tuple[int, int | None, str | None] | None)
 _stats = msgspec.msgpack.Decoder(list[StatsRow])
+_waiting = msgspec.msgpack.Decoder(list[tuple[str, str, int, int]])
 _schedules = msgspec.msgpack.Decoder(tuple[int, list[ScheduleRow]])
 _due = msgspec.msgpack.Decoder(tuple[int, list[ScheduleRow], int | None])
 _glances = msgspec.msgpack.Decoder(list[tuple[str, str, bool, str | None]])
@@ -130,6 +131,11 @@ class Looks:
     async def kinds(self, queue: str, known: Collection[str] = ()) -> list[str]:
         """Return the kinds of pending jobs that are not known."""
         return sorted({*_decode(await self._look("kinds", {"queue": queue}))} - {*known, RAW})
+
+    async def waiting(self) -> list[KindStats]:
+        """Count the pending jobs by queue and kind."""
+        rows = _waiting.decode(await self._look("waiting", {}))
+        return sorted(KindStats(queue, kind, pending, time_of(oldest)) for queue, kind, pending, oldest in rows)
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return the counts of each minute."""

@@ -72,6 +72,10 @@ def chosen_of(chosen: JobFilter) -> Ask:
         "until_": None if chosen.until is None else to_micros(chosen.until),
         "error": chosen.error,
         "text": chosen.text,
+        "parent_id": chosen.parent_id,
+        "unique_key": chosen.unique_key,
+        "error_type": chosen.error_type,
+        "payload_text": chosen.payload_text,
     }
 
 

@@ -9,7 +9,7 @@ from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.schedule import DueSchedules, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import AuditEntry, Glance, JobPage, Place, ServerRecord
 from windlass.kit.moves.looking import STRANDED_MOST
 from windlass.stores.redis.looks import Looks
@@ -84,6 +84,11 @@ class SpreadLooks:
     async def kinds(self, queue: str, known: Collection[str] = ()) -> list[str]:
         """Return the kinds of pending jobs that are not known."""
         return await self._queues.looks(queue).kinds(queue, known)
+
+    async def waiting(self) -> list[KindStats]:
+        """Count the pending jobs by queue and kind."""
+        found = await asyncio.gather(*[looks.waiting() for looks in await self._all()])
+        return sorted(row for part in found for row in part)
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return the counts of each minute."""

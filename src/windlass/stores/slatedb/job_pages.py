@@ -19,6 +19,7 @@ LISTED: Final = 20_000
 """So many entries of indexes are kept in memory at a time."""
 SHOWN: Final = tuple(part for part in records.PARTS if part.field in {"payload", "result"})
 """The parts that every job is shown with."""
+_PAYLOAD: Final = tuple(part for part in SHOWN if part.field == "payload")
 
 
 async def jobs(view: View, chosen: JobFilter, after: int | None, limit: int) -> list[Job]:
@@ -130,7 +131,7 @@ async def _fill(view: View, source: _Source, chosen: JobFilter, limit: int, *, m
 
 async def matching(view: View, ids: Sequence[JobId], chosen: JobFilter, limit: int) -> list[Job]:
     """Return those of these jobs that match, in their order, up to `limit`."""
-    loaded = await load_records(view, ids, parts=())
+    loaded = await load_records(view, ids, parts=() if chosen.payload_text is None else _PAYLOAD)
     fitting = [job_id for job_id in ids if job_id in loaded and matches(loaded[job_id].record, chosen)][:limit]
     shown = await join_parts(view, {job_id: loaded[job_id].main for job_id in fitting}, SHOWN)
     return [shown[job_id].record.job() for job_id in fitting if job_id in shown]

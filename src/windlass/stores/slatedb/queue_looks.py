@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from windlass.core.stats import MinuteCounts, QueueStats, TimingCount, Totals
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.stores.slatedb import keys, records
 from windlass.stores.slatedb.loading import gets
 from windlass.stores.slatedb.ranges import rows_between, rows_of
@@ -51,13 +51,14 @@ async def _stats(view: View, queue: str, kept: records.QueueRecord) -> QueueStat
 
 
 async def _oldest_waiting(view: View, queue: str, kept: records.QueueRecord) -> datetime | None:
-    times: list[datetime] = []
-    for kind, count in kept.lines:
-        if count <= READ_THROUGH:
-            times += [keys.time_of(key) for key, _ in await rows_of(view, keys.line(queue, kind))]
-        else:
-            times += await _oldest_by_priority(view, queue, kind)
-    return min(times, default=None)
+    times = [await _oldest_of_line(view, queue, kind, count) for kind, count in kept.lines]
+    return min((at for at in times if at is not None), default=None)
+
+
+async def _oldest_of_line(view: View, queue: str, kind: str | None, count: int) -> datetime | None:
+    if count > READ_THROUGH:
+        return min(await _oldest_by_priority(view, queue, kind), default=None)
+    return min((keys.time_of(key) for key, _ in await rows_of(view, keys.line(queue, kind))), default=None)
 
 
 async def _oldest_by_priority(view: View, queue: str, kind: str | None) -> list[datetime]:
@@ -87,6 +88,18 @@ async def kinds(view: View, queue: str, known: Collection[str]) -> list[str]:
     kept = await read_queue(view, queue)
     lines = [] if kept is None else kept.lines
     return sorted(kind for kind, count in lines if count and kind is not None and kind not in known)
+
+
+async def waiting(view: View) -> list[KindStats]:
+    """Count the pending jobs by queue and kind, in that order."""
+    return sorted(
+        [
+            KindStats(queue, kind or "", count, await _oldest_of_line(view, queue, kind, count))
+            for queue, kept in await read_queues(view)
+            for kind, count in kept.lines
+            if count
+        ]
+    )
 
 
 async def timings(view: View, since: datetime, until: datetime) -> list[TimingCount]:

@@ -30,7 +30,10 @@ class Reading:
         """Refuse every move."""
         future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         future.set_exception(
-            StoreReadOnly(f"{self._address.where} was opened by ?look=yes, to look at it: open it without to change it")
+            StoreReadOnly(
+                f"{self._address.where} is only looked at here (?look=yes), beside the process that owns it: change it "
+                "through that one, for example by the http:// URL of its `windlass serve`"
+            )
         )
         return future
 

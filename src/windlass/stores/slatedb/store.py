@@ -13,7 +13,7 @@ from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
 from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import (
     AuditEntry,
     Borrowed,
@@ -292,6 +292,10 @@ class SlateStore:
     async def kinds(self, queue: str, known: Collection[str] = ()) -> list[str]:
         """Return the kinds of the pending jobs of `queue` that are not among `known`."""
         return await self._look(lambda view, _: queue_looks.kinds(view, queue, known))
+
+    async def waiting(self) -> list[KindStats]:
+        """Count the pending jobs by queue and kind."""
+        return await self._look(lambda view, _: queue_looks.waiting(view))
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return what happened in each minute."""

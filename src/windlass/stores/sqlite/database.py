@@ -17,7 +17,7 @@ from windlass.stores.sqlite.faults import not_a_database
 from windlass.stores.sqlite.statements import migration, sql
 from windlass.stores.sqlite.turns import GIVE_UP_AFTER, Turns
 
-SCHEMA: Final = 3
+SCHEMA: Final = 4
 PAGE_CACHE_KIB: Final = 8_192
 PAGE_SIZE: Final = 2_048
 """Of a file that we make: a lone commit writes four pages, and half of each costs less."""

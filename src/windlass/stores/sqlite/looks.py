@@ -13,7 +13,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.names import LOG_LINES_KEPT
 from windlass.core.states import State
-from windlass.core.stats import MinuteCounts, QueueStats, TimingCount, Totals
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.core.store import AuditEntry, Glance, Place, ServerRecord
 from windlass.kit.moves.looking import AHEAD_MOST
 from windlass.kit.records import STATES, server_of
@@ -68,6 +68,11 @@ def filter_values(chosen: JobFilter) -> dict[str, object]:
         "since": None if chosen.since is None else to_micros(chosen.since),
         "until": None if chosen.until is None else to_micros(chosen.until),
         "text": chosen.text,
+        "parent_id": chosen.parent_id,
+        "unique_key": chosen.unique_key,
+        "error_type": chosen.error_type,
+        # bytes are looked for in bytes
+        "payload_text": None if chosen.payload_text is None else chosen.payload_text.encode(),
     }
 
 
@@ -136,6 +141,25 @@ def kinds(cursor: sqlite3.Cursor, queue: str, known: Collection[str]) -> list[st
     """Return the kinds of the pending jobs of `queue` that are not among `known`, in order of name."""
     found = [row[0] for row in cursor.execute(sql("kinds"), {"queue": queue}).fetchall()]
     return [kind for kind in found if kind not in known]
+
+
+def waiting(cursor: sqlite3.Cursor) -> list[KindStats]:
+    """Count the pending jobs by queue and kind, in that order."""
+    rows = cursor.execute(sql("waiting_by_kind")).fetchall()
+    found = [KindStats(queue, kind, pending, moment(oldest)) for queue, kind, pending, oldest in rows]
+    return sorted(found + _raw_waiting(cursor, found))
+
+
+def _raw_waiting(cursor: sqlite3.Cursor, others: Sequence[KindStats]) -> list[KindStats]:
+    """Count the pending jobs without a kind, which have no index of their own: they are those that are left over."""
+    left = {queue: pending for queue, _, _, pending, *_ in cursor.execute(sql("stats"), {"queue": None}).fetchall()}
+    for row in others:
+        left[row.queue] -= row.pending
+    return [
+        KindStats(queue, "", pending, moment(cursor.execute(sql("oldest_raw"), {"queue": queue}).fetchone()[0]))
+        for queue, pending in left.items()
+        if pending
+    ]
 
 
 def minutes(cursor: sqlite3.Cursor, since: datetime, until: datetime) -> list[MinuteCounts]:

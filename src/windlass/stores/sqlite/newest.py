@@ -1,8 +1,9 @@
 """The newest jobs first, at a cost that does not grow with the number of jobs.
 
-Mostly the last thousand records fill a page. Else sequence numbers come first: by the indexes of the queue and state
-that are chosen, where these lead to few enough, or backwards through all jobs; and then those records are looked at,
-some hundred at a time, until the page is full. On a disk that is slow, or that has to be read first, it ends sooner.
+Mostly the last thousand records fill a page, of all jobs or of those that the index of a field leads to. Else sequence
+numbers come first: by the indexes of the queue and state that are chosen, where these lead to few enough, or further
+back the same way; and then those records are looked at, some hundred at a time, until the page is full. On a disk that
+is slow, or that has to be read first, it ends sooner.
 """
 
 import sqlite3
@@ -34,6 +35,24 @@ _BY: Final = {
 }
 
 
+class _Way(NamedTuple):
+    """A statement that goes back from a sequence number, and what it goes by."""
+
+    statement: str
+    by: dict[str, str]
+
+
+_ALL: Final = _Way("newest_seqs", {})
+_OF: Final = {
+    "parent_id": "newest_of_parent",
+    "unique_key": "newest_of_key",
+    "error_type": "newest_of_error",
+    "tenant": "newest_of_tenant",
+    "kind": "newest_of_kind",
+}
+"""The fields that have an index of their own: what mostly has the fewest jobs comes first."""
+
+
 class _Line(NamedTuple):
     """The jobs of a queue in one state, which an index leads to; `queue` is None for all that run."""
 
@@ -47,21 +66,38 @@ def newest(cursor: sqlite3.Cursor, chosen: JobFilter, before: int | None, limit:
     if limit < 1:
         return JobPage([], before)
     at, most = _PAST_ALL if before is None else min(before, _PAST_ALL), min(max(most, 1), _PAST_ALL)
+    way = _way(chosen)
+    if way is not _ALL:
+        # an index leads to what is chosen, mostly: as many as are wanted are looked at in any case
+        most = max(most, limit)
     if not _is_at_hand(chosen):
         first = min(most, _FIRST)
-        page = _page(cursor, chosen, _walk(cursor, at, first), limit=limit, most=first)
+        page = _page(cursor, chosen, _walk(cursor, way, at, first), way, limit=limit, most=first)
         if len(page.jobs) == limit or page.next is None:
             return page
     lines = _lines(cursor, chosen, most)
     if lines is None:
-        return _page(cursor, chosen, _walk(cursor, at, most), limit=limit, most=most)
+        return _page(cursor, chosen, _walk(cursor, way, at, most), way, limit=limit, most=most)
     # where lines are all that is chosen there is nothing to search in them
     most = limit if _is_lines(chosen) else most
-    return _page(cursor, chosen, _along(cursor, lines, at, most), limit=limit, most=most)
+    return _page(cursor, chosen, _along(cursor, lines, at, most), _ALL, limit=limit, most=most)
 
 
-def _page(cursor: sqlite3.Cursor, chosen: JobFilter, found: Iterator[list[int]], *, limit: int, most: int) -> JobPage:
-    """Look at what was found until the page is full; fewer than `most` are all there are."""
+def _way(chosen: JobFilter) -> _Way:
+    """Return the way back that leads by the fewest jobs."""
+    for field, statement in _OF.items():
+        if (value := getattr(chosen, field)) is not None:
+            return _Way(statement, {field: value})
+    return _ALL
+
+
+def _page(
+    cursor: sqlite3.Cursor, chosen: JobFilter, found: Iterator[list[int]], way: _Way, *, limit: int, most: int
+) -> JobPage:
+    """Look at what was found until the page is full; fewer than `most` are all there are.
+
+    Whether there is more behind a full page is known by the `way` back.
+    """
     until = time.monotonic() + _ENOUGH
     jobs: list[Job] = []
     at: int | None = None
@@ -69,7 +105,7 @@ def _page(cursor: sqlite3.Cursor, chosen: JobFilter, found: Iterator[list[int]],
         jobs += _matching(cursor, chosen, seqs, limit - len(jobs))
         if len(jobs) == limit:
             at = jobs[-1].seq
-            return JobPage(jobs, at if _seqs(cursor, "newest_seqs", before=at, most=1) else None)
+            return JobPage(jobs, at if _back(cursor, way, at, 1) else None)
         at = seqs[-1]
         most -= len(seqs)
         if len(seqs) == _CHUNK and time.monotonic() >= until:
@@ -102,11 +138,15 @@ def _lines(cursor: sqlite3.Cursor, chosen: JobFilter, most: int) -> list[_Line] 
     return lines if _is_at_hand(chosen) or sum(line.jobs for line in lines) <= most else None
 
 
-def _walk(cursor: sqlite3.Cursor, before: int, most: int) -> Iterator[list[int]]:
-    """Go back through all jobs."""
-    while seqs := _seqs(cursor, "newest_seqs", before=before, most=min(most, _CHUNK)):
+def _walk(cursor: sqlite3.Cursor, way: _Way, before: int, most: int) -> Iterator[list[int]]:
+    """Go back through all jobs, or through those that a field leads to."""
+    while seqs := _back(cursor, way, before, min(most, _CHUNK)):
         yield seqs
         before, most = seqs[-1], most - len(seqs)
+
+
+def _back(cursor: sqlite3.Cursor, way: _Way, before: int, most: int) -> list[int]:
+    return _seqs(cursor, way.statement, **way.by, before=before, most=most)
 
 
 def _along(cursor: sqlite3.Cursor, lines: Sequence[_Line], before: int, most: int) -> Iterator[list[int]]:

@@ -95,6 +95,18 @@ CREATE INDEX windlass_finished on windlass_job (queue, state, finished_at) where
 
 CREATE INDEX windlass_leased on windlass_job (lease_expires_at) where lease_expires_at is not null;
 
+CREATE INDEX windlass_of_error on windlass_job (
+    substr(last_error, 1, instr(substr(last_error, 1, 80) || ':', ':') - 1), seq
+) where last_error is not null;
+
+CREATE INDEX windlass_of_key on windlass_job (unique_key, seq) where unique_key is not null;
+
+CREATE INDEX windlass_of_kind on windlass_job (kind, seq) where kind is not null;
+
+CREATE INDEX windlass_of_parent on windlass_job (parent_id, seq) where parent_id is not null;
+
+CREATE INDEX windlass_of_tenant on windlass_job (tenant, seq) where tenant is not null;
+
 CREATE INDEX windlass_ready on windlass_job (queue, priority, run_at, seq) where state = 'pending';
 
 CREATE INDEX windlass_ready_kind on windlass_job (queue, kind, priority, run_at, seq)

@@ -17,7 +17,7 @@ from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
 from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
-from windlass.core.stats import MinuteCounts, QueueStats, TimingCount
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import (
     SERVED,
     AuditEntry,
@@ -364,6 +364,10 @@ class SqliteStore:
     async def kinds(self, queue: str, known: Collection[str] = ()) -> list[str]:
         """Return the kinds of pending jobs that are not known."""
         return await self._look(looks.kinds, queue, known)
+
+    async def waiting(self) -> list[KindStats]:
+        """Count the pending jobs by queue and kind."""
+        return await self._look(looks.waiting)
 
     async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
         """Return the counts of each minute."""

@@ -40,6 +40,7 @@ PARTS: Final = (
     "reading",
     "records",
     "newest",
+    "finding",
     "placing",
     "timing",
     "pausing",

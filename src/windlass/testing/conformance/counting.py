@@ -5,11 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from windlass.client.client import Client
+from windlass.core.job import PreparedJob
 from windlass.core.retention import KEEP_ALL
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
-from windlass.core.stats import QueueStats, Totals
-from windlass.core.store import RescueRequest, Store
+from windlass.core.stats import KindStats, QueueStats, Totals
+from windlass.core.store import ClaimRequest, RescueRequest, Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
 from windlass.testing.conformance.given import (
@@ -21,8 +22,10 @@ from windlass.testing.conformance.given import (
     a_job,
     claim_one,
     claimed,
+    enqueue_each,
     found,
     settlement,
+    wanting,
 )
 
 
@@ -166,6 +169,59 @@ async def test_a_job_for_later_is_not_the_oldest_waiting(client: Client, clock: 
     await client.promote()
 
     assert (await client.stats("email")).oldest_waiting == clock.now() - timedelta(seconds=5)
+
+
+async def test_what_waits_is_counted_by_queue_and_kind(store: Store, clock: FakeClock) -> None:
+    kinds = [None, "send", "archive", "send", None, "run", "done", "later"]
+    await store.enqueue([a_job(kind=kind, delay=SECOND if kind == "later" else None) for kind in kinds])
+    await enqueue_each(store, a_job("a/raw"), a_job("b", kind="send"))
+    [claim] = await store.claim(ClaimRequest(["default"], 1, MINUTE, ["done"]))
+    await store.settle([settlement(claim)])
+    await store.claim(ClaimRequest(["default"], 1, MINUTE, ["run"]))
+    await store.set_paused("b", paused=True)
+    begun = clock.now()
+
+    assert await store.waiting() == [
+        KindStats("a/raw", "", 1, begun),
+        KindStats("b", "send", 1, begun),
+        KindStats("default", "", 2, begun),
+        KindStats("default", "archive", 1, begun),
+        KindStats("default", "send", 2, begun),
+    ]
+
+
+async def test_the_oldest_waiting_job_of_a_kind_is_that_which_was_due_first(store: Store, clock: FakeClock) -> None:
+    """Whatever its priority and its place in the order of enqueues, and whatever other kinds are ahead of it."""
+    begun = clock.now()
+    places = [(3, 5), (1, 7), (2, 9_999)]
+    send = [_at(begun, "send", second, priority) for second, priority in places]
+    raw = [_at(begun, None, second + 10, priority) for second, priority in places]
+    await store.enqueue([_at(begun, "other", 2, 1), *send, *raw])
+    await store.enqueue([a_job("late", delay=MINUTE)])
+    clock.advance(MINUTE)
+    assert await store.promote(limit=10) == 8
+
+    assert await store.waiting() == [
+        KindStats("default", "", 3, begun + 11 * SECOND),
+        KindStats("default", "other", 1, begun + 2 * SECOND),
+        KindStats("default", "send", 3, begun + SECOND),
+        KindStats("late", "", 1, begun + MINUTE),
+    ]
+
+
+def _at(begun: datetime, kind: str | None, second: int, priority: int) -> PreparedJob:
+    return a_job(kind=kind, run_at=begun + second * SECOND)._replace(priority=priority)
+
+
+async def test_nothing_waits_when_all_is_claimed_or_cancelled(store: Store) -> None:
+    assert await store.waiting() == []
+    jobs = [a_job(kind=kind) for kind in ("send", None, "archive")]
+    await store.enqueue(jobs)
+
+    await store.claim(wanting(limit=2))
+    await store.cancel([jobs[2].id], KEEP_ALL)
+
+    assert await store.waiting() == []
 
 
 async def test_what_happened_is_counted_by_minute_queue_and_kind(open_client: OpenClient, store: Store) -> None:

@@ -20,5 +20,9 @@ where seq > $1::bigint
         or position($11::text in tenant) > 0
         or position($11::text in last_error) > 0
     )
+    and ($12::uuid is null or parent_id = $12::uuid)
+    and ($13::text is null or unique_key = $13::text)
+    and ($14::text is null or last_error = $14::text or starts_with(last_error, $14::text || ':'))
+    and ($15::bytea is null or position($15::bytea in payload) > 0)
 order by seq
 limit $2::integer

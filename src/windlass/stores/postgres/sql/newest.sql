@@ -22,5 +22,9 @@ where ($4::text is null or queue = $4::text)
         or position($12::text in tenant) > 0
         or position($12::text in last_error) > 0
     )
+    and ($13::uuid is null or parent_id = $13::uuid)
+    and ($14::text is null or unique_key = $14::text)
+    and ($15::text is null or last_error = $15::text or starts_with(last_error, $15::text || ':'))
+    and ($16::bytea is null or position($16::bytea in payload) > 0)
 order by seq desc
 limit $3::integer

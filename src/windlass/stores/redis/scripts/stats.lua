@@ -1,21 +1,6 @@
--- parts: base
+-- parts: base oldest
 -- What queues hold: {queue, paused, scheduled, pending, running, succeeded, dead, cancelled, oldest, totals}, in no order.
 local TOTALS = {'enqueued', 'succeeded', 'dead', 'cancelled', 'retried', 'rescued'}
-
--- the earliest time in a line, which is ordered by priority first: the first job of each priority is looked at
-local function oldest(line)
-    local earliest = nil
-    local from = '-'
-    while true do
-        local member = call('ZRANGE', line, from, '+', 'BYLEX', 'LIMIT', 0, 1)[1]
-        if not member then
-            return earliest
-        end
-        local priority, run_at = struct.unpack('>I4I8', member)
-        earliest = math.min(earliest or run_at, run_at)
-        from = '[' .. struct.pack('>I4', priority + 1)
-    end
-end
 
 local function stats(queue)
     local pending, earliest = 0, nil

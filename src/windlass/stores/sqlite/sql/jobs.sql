@@ -10,6 +10,9 @@ where seq > :after
     and (:tenant is null or tenant = :tenant)
     and (:schedule_id is null or schedule_id = :schedule_id)
     and (:error is null or instr(last_error, :error) > 0)
+    and (:parent_id is null or parent_id = :parent_id)
+    and (:unique_key is null or unique_key = :unique_key)
+    and (:error_type is null or last_error = :error_type or instr(last_error, :error_type || ':') = 1)
     and (:since is null or created_at >= :since)
     and (:until is null or created_at < :until)
     and (
@@ -20,5 +23,6 @@ where seq > :after
         or instr(tenant, :text) > 0
         or instr(last_error, :text) > 0
     )
+    and (:payload_text is null or instr(payload, :payload_text) > 0)
 order by seq
 limit :limit

@@ -1,5 +1,6 @@
--- Whether a job is one of those that ask wants. What it carries is not read for that: it may be large. Nearly all that are
--- looked at do not match, so what is cheap to know comes first, and nothing is unpacked that nobody asks for.
+-- Whether a job is one of those that ask wants. What it carries is read for that when it is asked for, and last: it may be
+-- large. Nearly all that are looked at do not match, so what is cheap to know comes first, and nothing is unpacked that
+-- nobody asks for.
 local function holds_text(text, part)
     return part and string.find(part, text, 1, true)
 end
@@ -23,6 +24,24 @@ local function may_hold_text(id, found)
     return holds_text(ask.text, id)
 end
 
+local function is_of_type(last_error)
+    return last_error and (last_error == ask.error_type
+        or string.sub(last_error, 1, #ask.error_type + 1) == ask.error_type .. ':')
+end
+
+-- Where in a body the payload begins. The codec stands before it, as a text, and then how long it is: cmsgpack knows texts
+-- alone, and no bytes.
+local function payload_from(body)
+    local size = string.byte(body, 2)
+    local at = size < 0xc0 and 3 + size - 0xa0 or 4 + string.byte(body, 3)
+    return at + 1 + 2 ^ (string.byte(body, at) - 0xc4)
+end
+
+local function carries_text(hash)
+    local body = call('HGET', hash, 'body')
+    return string.find(body, ask.payload_text, payload_from(body), true)
+end
+
 local function matches(id)
     local hash = P .. 'job|' .. id
     if ask.state and (call('HGET', hash, 'state') or 'pending') ~= ask.state then
@@ -33,11 +52,15 @@ local function matches(id)
     -- a server that is allowed to forget may have forgotten it
     if not head or ask.text and not may_hold_text(id, found) then
         return false
-    elseif ask.error and not holds_text(ask.error, last_error) then
+    elseif ask.error and not holds_text(ask.error, last_error) or ask.error_type and not is_of_type(last_error) then
+        return false
+    elseif ask.unique_key and ask.unique_key ~= key then
         return false
     end
-    more = more and (ask.tenant or ask.schedule_id or ask.text) and cmsgpack.unpack(more) or {}
+    more = more and (ask.tenant or ask.schedule_id or ask.parent_id or ask.text) and cmsgpack.unpack(more) or {}
     return (not ask.tenant or ask.tenant == more[2])
+        and (not ask.parent_id or ask.parent_id == more[3])
         and (not ask.schedule_id or ask.schedule_id == more[4])
         and matches_head(id, head, key, last_error, more[2])
+        and (not ask.payload_text or carries_text(hash))
 end

@@ -1,4 +1,4 @@
-"""Text of somebody else, made fit for a terminal."""
+"""Text of somebody else, made fit for a terminal and for a page."""
 
 import unicodedata
 from typing import Final
@@ -8,7 +8,7 @@ _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def escaped(text: str, *, keep: str = "") -> str:
-    r"""Return `text` with every character that a terminal would obey written as `\x1b` is; those in `keep` stay."""
+    r"""Return `text` with every character that is obeyed, not shown, written as `\x1b` is; those in `keep` stay."""
     if text.isprintable():
         return text
     return "".join(each if each in keep or _seen(each) else _number(each) for each in text)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.cli.escaped import escaped
+from windlass.core.escaped import escaped
 
 
 @pytest.mark.parametrize(

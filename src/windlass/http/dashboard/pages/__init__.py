@@ -1,0 +1,1 @@
+"""The pages: each looks at the store, and its template shows what was found."""

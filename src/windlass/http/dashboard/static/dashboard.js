@@ -1,0 +1,18 @@
+// What runs on every page.
+import { startCalls } from "./calls.js";
+import { startKeys } from "./keys.js";
+import { startLive } from "./live.js";
+import { startLogout } from "./logout.js";
+import { startThemes } from "./themes.js";
+import { startTimes } from "./times.js";
+
+// on a phone the row of pages may be longer than the screen; not by `scrollIntoView`, from where the first Tab would go on
+const here = document.querySelector(".top nav [aria-current]");
+const row = here?.closest("ul");
+if (row) row.scrollLeft = here.offsetLeft + here.offsetWidth - row.offsetLeft - row.clientWidth;
+startTimes();
+startThemes();
+startKeys();
+startCalls();
+startLogout();
+startLive();
