@@ -144,5 +144,5 @@ async def test_what_is_not_answered_within_the_grace_is_cut_off() -> None:
 
 async def test_an_address_that_is_taken_is_a_clear_error() -> None:
     async with Listening(answers, "127.0.0.1", 0) as listening:
-        with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{listening.port}: .*in use"):
+        with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{listening.port}: .*take another port"):
             await Listening(answers, "127.0.0.1", listening.port).start()

@@ -1,6 +1,7 @@
 """Where callers reach an ASGI app: a port that is open from a start to a stop."""
 
 import asyncio
+import errno
 import ssl
 from collections.abc import Callable
 from typing import Any, Final, Self
@@ -70,7 +71,7 @@ class Listening:
         try:
             self._server = await loop.create_server(self._connection, host, port, ssl=self._tls, backlog=2_048)
         except OSError as error:
-            message = f"cannot listen on {host}:{port}: {error.strerror or error}"
+            message = f"cannot listen on {host}:{port}: {_reason(error)}"
             raise OSError(message) from error
 
     async def stop(self, grace: float = 30.0) -> None:
@@ -102,6 +103,12 @@ class Listening:
 
     def _connection(self) -> Connection:
         return Connection(self._config, self._state, {})
+
+
+def _reason(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "the address is in use: end who listens there, or take another port"
+    return error.strerror or str(error)
 
 
 class _Awaited(set[Any]):

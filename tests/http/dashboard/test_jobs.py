@@ -15,6 +15,7 @@ from windlass.client import look_back
 from windlass.core.filters import JobFilter
 from windlass.core.job import Job, Note, Progress
 from windlass.core.states import State
+from windlass.http.dashboard import job_search
 from windlass.http.dashboard.job_bulk import bulk_of
 from windlass.http.dashboard.pages import jobs
 from windlass.testing import FakeClock
@@ -179,7 +180,7 @@ async def test_a_search_says_what_was_looked_at() -> None:
 
 
 async def test_what_is_found_for_one_reader_is_kept_for_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("windlass.http.dashboard.job_search.MASKED", 1)
+    monkeypatch.setattr(job_search, "MASKED", 1)
     async with a_dashboard() as given:
         [old, new] = [each.id for each in await given.client.enqueue_many([NewJob("mine", b"acme") for _ in range(2)])]
 

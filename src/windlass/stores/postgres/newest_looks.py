@@ -24,7 +24,8 @@ OF: Final = {
     "tenant": "newest_of_tenant",
 }
 """The fields that have an index of their own: what mostly has the fewest jobs comes first."""
-UNFINISHED: Final = (State.SCHEDULED, State.PENDING, State.RUNNING)
+UNSORTED: Final = (State.PENDING, State.RUNNING)
+"""The states whose jobs are not in the index of kinds."""
 
 
 class _Index(NamedTuple):
@@ -82,29 +83,29 @@ def _by_index(index: _Index, chosen: JobFilter, before: int | None, limit: int, 
 
 
 def _by_kind(kind: str, chosen: JobFilter, before: int | None, limit: int, most: int) -> Work[JobPage | None]:
-    """Look at the newest of a kind as by an index; None where those that are not finished are too many to be known.
+    """Look at the newest of a kind as by an index; None where those that are pending or run are too many to be known.
 
-    Its index has those that are finished. The others are in no order, so all of them are found, and then put between.
+    Its index has all others. These are in no order, so all of them are found, and then put between.
     """
-    unfinished = yield from _unfinished(kind, chosen, most)
-    if unfinished is None:
+    unsorted = yield from _unsorted(kind, chosen, most)
+    if unsorted is None:
         return None
     first = PAST_ALL if before is None else before
     looked = max(most, limit + 1)
-    seqs = [seq for seq in unfinished if seq < first]
-    if chosen.state not in UNFINISHED:
+    seqs = [seq for seq in unsorted if seq < first]
+    if chosen.state not in UNSORTED:
         seqs += yield from _seqs(Statement("newest_of_kind", [plain_text(kind), first, looked]))
     return (yield from _these(sorted(seqs, reverse=True)[:looked], chosen, before, limit, looked))
 
 
-def _unfinished(kind: str, chosen: JobFilter, most: int) -> Work[list[int] | None]:
-    """Return all jobs of a kind that are not finished, in no order; None where that is a look at more than `most`."""
-    lines = [line for line in (yield from _lines(chosen)) if line.state in UNFINISHED]
-    # pending ones have an index by kind; the others are looked at whatever their kind is
-    if sum(line.records for line in lines if line.state is not State.PENDING) > most:
+def _unsorted(kind: str, chosen: JobFilter, most: int) -> Work[list[int] | None]:
+    """Return all jobs of a kind that are pending or run, in no order; None where that is a look at more than `most`."""
+    lines = [line for line in (yield from _lines(chosen)) if line.state in UNSORTED]
+    # pending ones have an index by kind; those that run are looked at whatever their kind is
+    if sum(line.records for line in lines if line.state is State.RUNNING) > most:
         return None
     queues, states = [line.queue for line in lines], [str(line.state) for line in lines]
-    seqs = yield from _seqs(Statement("newest_unfinished", [plain_text(kind), queues, states, most + 1]))
+    seqs = yield from _seqs(Statement("newest_pending_or_running", [plain_text(kind), queues, states, most + 1]))
     return seqs if len(seqs) <= most else None
 
 

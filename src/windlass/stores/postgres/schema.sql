@@ -118,7 +118,7 @@ CREATE INDEX windlass_finished ON windlass_job USING btree (queue, state, finish
 CREATE INDEX windlass_leased ON windlass_job USING btree (lease_expires_at, seq) WHERE state = 'running'::text;
 CREATE INDEX windlass_of_error ON windlass_job USING btree (split_part("left"(last_error, 80), ':'::text, 1), seq) WHERE last_error IS NOT NULL;
 CREATE INDEX windlass_of_key ON windlass_job USING btree (unique_key, seq) WHERE unique_key IS NOT NULL;
-CREATE INDEX windlass_of_kind ON windlass_job USING btree (kind, seq) WHERE finished_at IS NOT NULL AND kind IS NOT NULL;
+CREATE INDEX windlass_of_kind ON windlass_job USING btree (kind, seq) WHERE kind IS NOT NULL AND (finished_at IS NOT NULL OR state = 'scheduled'::text);
 CREATE INDEX windlass_of_parent ON windlass_job USING btree (parent_id, seq) WHERE parent_id IS NOT NULL;
 CREATE INDEX windlass_of_tenant ON windlass_job USING btree (tenant, seq) WHERE tenant IS NOT NULL;
 CREATE INDEX windlass_ready ON windlass_job USING btree (queue, priority, run_at, seq) WHERE state = 'pending'::text;

@@ -12,8 +12,8 @@ create index concurrently windlass_of_parent on windlass_job (parent_id, seq) wh
 drop index concurrently if exists windlass_of_error;
 create index concurrently windlass_of_error on windlass_job (split_part(left(last_error, 80), ':', 1), seq)
     where last_error is not null;
--- Nearly all jobs have a kind. Those that are finished stand here, and are written once; the others are found by the
--- indexes that lead to them anyway: with them in it, this one would cost every job that is kept nearly three times as much.
+-- Nearly all jobs have a kind. Those that are finished or scheduled stand here; the others are found by the indexes that
+-- lead to them anyway: with them in it, this one would cost every job that is kept nearly three times as much.
 drop index concurrently if exists windlass_of_kind;
 create index concurrently windlass_of_kind on windlass_job (kind, seq)
-    where finished_at is not null and kind is not null;
+    where kind is not null and (finished_at is not null or state = 'scheduled');

@@ -5,4 +5,4 @@ create index windlass_of_parent on windlass_job (parent_id, seq) where parent_id
 create index windlass_of_error on windlass_job (split_part(left(last_error, 80), ':', 1), seq)
     where last_error is not null;
 create index windlass_of_kind on windlass_job (kind, seq)
-    where finished_at is not null and kind is not null;
+    where kind is not null and (finished_at is not null or state = 'scheduled');

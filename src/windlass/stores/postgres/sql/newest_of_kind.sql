@@ -1,7 +1,9 @@
--- those that are finished: the others are found by newest_unfinished.sql
+-- those that are finished or scheduled: the others are found by newest_pending_or_running.sql
 select job.seq
 from windlass_job as job
 -- as one place, so that no other index can be taken, see dead_jobs.sql
-where job.finished_at is not null and (job.kind, job.seq) < ($1::text, $2::bigint) and job.kind >= $1::text
+where (job.finished_at is not null or job.state = 'scheduled')
+    and (job.kind, job.seq) < ($1::text, $2::bigint)
+    and job.kind >= $1::text
 order by job.kind desc, job.seq desc
 limit $3::integer

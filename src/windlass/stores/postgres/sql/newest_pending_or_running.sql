@@ -1,5 +1,5 @@
--- The jobs of a kind that are not finished, in some queues and states and in no order. Those that are scheduled or running
--- are counted and few: all of them are looked at. Of the pending ones as many are found as $4, which tells if they are few.
+-- The jobs of a kind that are pending or running, in some queues and states and in no order. Those that run are counted and
+-- few: all of them are looked at. Of the pending ones as many are found as $4, which tells if they are few.
 with line as materialized (
     select wanted.queue, wanted.state from unnest($2::text[], $3::text[]) as wanted (queue, state)
 )
@@ -15,17 +15,6 @@ from (
         limit $4::integer
     ) as ready
     where line.state = 'pending'
-    union all
-    select due.seq
-    from line
-    cross join lateral (
-        select job.seq, job.kind
-        from windlass_job as job
-        where job.state = 'scheduled' and job.queue = line.queue
-        order by job.queue, job.run_at, job.seq
-        limit $4::integer
-    ) as due
-    where line.state = 'scheduled' and due.kind = $1::text
     union all
     select leased.seq
     from (select from line where state = 'running' limit 1) as any_running
