@@ -165,11 +165,16 @@ def test_an_interrupt_cancels_the_call_and_the_client_goes_on(client: BlockingCl
     def interrupt() -> None:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
+    # whoever runs in the background of a shell has it ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.1, interrupt)
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        client.claim("email", wait=60)
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            client.claim("email", wait=60)
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
     client.enqueue("email")
     claim = client.claim("email")
