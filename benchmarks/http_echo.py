@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from benchmarks.other_process import READY
+from benchmarks.our_loop import on_our_loop
 
 # seconds; nobody is left to end it when its parent was killed
 LONGEST_LIFE = 300
@@ -25,7 +26,7 @@ async def echo(request: Request) -> Response:
 def main() -> None:
     """Say the port, and serve until the input ends."""
     signal.alarm(LONGEST_LIFE)
-    asyncio.run(_serve())
+    on_our_loop(_serve())
 
 
 async def _serve() -> None:

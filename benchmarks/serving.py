@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import windlass
 from benchmarks.app import BenchApp
 from benchmarks.other_process import other_process, say_ready
+from benchmarks.our_loop import on_our_loop
 
 # seconds; nobody is left to end it when its parent was killed
 LONGEST_LIFE = 300
@@ -26,7 +27,7 @@ def serving(url: str) -> Generator["subprocess.Popen[bytes]"]:
 def main() -> None:
     """Serve."""
     signal.alarm(LONGEST_LIFE)
-    asyncio.run(_serve(sys.argv[1]))
+    on_our_loop(_serve(sys.argv[1]))
 
 
 async def _serve(url: str) -> None:

@@ -19,7 +19,7 @@ STORES = {
     "postgres": {
         "windlass-postgres": "windlass:POSTGRES",
         "windlass-server-postgres": "server:POSTGRES",
-        "windlass-server-postgres-uvloop": "server:POSTGRES_ON_UVLOOP",
+        "windlass-server-postgres-asyncio": "server:POSTGRES_ON_ASYNCIO",
         "bare-postgres": "bare_postgres:CONTESTANT",
         "pgqueuer": "pgqueuer:CONTESTANT",
         "procrastinate": "procrastinate:CONTESTANT",
@@ -28,7 +28,7 @@ STORES = {
     "redis": {
         "windlass-redis": "windlass:REDIS",
         "windlass-server-redis": "server:REDIS",
-        "windlass-server-redis-uvloop": "server:REDIS_ON_UVLOOP",
+        "windlass-server-redis-asyncio": "server:REDIS_ON_ASYNCIO",
         "bare-redis": "bare_redis:CONTESTANT",
         "dramatiq": "dramatiq:CONTESTANT",
         "taskiq": "taskiq:CONTESTANT",

@@ -109,8 +109,8 @@ CONTESTANT = Contestant(
     how="a route of Starlette on uvicorn that gives back what it gets, asked by httptools, both on asyncio; no store",
     durability=lambda _: "keeps nothing",
     measures={
-        "enqueue_one": asynchronous.enqueue_one(open_queue, by=asynchronous.run_on_asyncio),
-        "enqueue_callers": asynchronous.enqueue_callers(open_queue, by=asynchronous.run_on_asyncio),
-        "enqueue_many": asynchronous.enqueue_many(open_queue, by=asynchronous.run_on_asyncio),
+        "enqueue_one": asynchronous.enqueue_one(open_queue, by=asynchronous.run_on_ours),
+        "enqueue_callers": asynchronous.enqueue_callers(open_queue, by=asynchronous.run_on_ours),
+        "enqueue_many": asynchronous.enqueue_many(open_queue, by=asynchronous.run_on_ours),
     },
 )

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from benchmarks import asynchronous
-from benchmarks.asynchronous import run_on_asyncio
+from benchmarks.asynchronous import run_on_ours
 from benchmarks.contestant import Arrived, Contestant, Outcome, Role, Trial
 from benchmarks.latency import LIMIT, claim_figures
 from benchmarks.workload import BULK, Payload, chunks, payloads
@@ -151,7 +151,7 @@ async def open_queue(folder: Path, *, keep: bool = False) -> AsyncGenerator[Queu
 
 def claim_latency(trial: Trial) -> Outcome:
     """Measure each claim of up to 20 jobs of a drain, the acks outside."""
-    return run_on_asyncio(_claim_latency(trial))
+    return run_on_ours(_claim_latency(trial))
 
 
 async def _claim_latency(trial: Trial) -> Outcome:
@@ -177,12 +177,12 @@ CONTESTANT = Contestant(
     how=f"puts and deletes with one flush for all who wait, claimed and acked {BATCH} at a time; no leases, no tokens",
     durability=lambda _: "survives processes, not power",
     measures={
-        "enqueue_one": asynchronous.enqueue_one(open_queue, by=run_on_asyncio),
-        "enqueue_callers": asynchronous.enqueue_callers(open_queue, by=run_on_asyncio),
-        "enqueue_many": asynchronous.enqueue_many(open_queue, by=run_on_asyncio),
-        "claim_deleted": asynchronous.drain(NAME, open_queue, keep=False, by=run_on_asyncio),
-        "claim_kept": asynchronous.drain(NAME, open_queue, keep=True, by=run_on_asyncio),
+        "enqueue_one": asynchronous.enqueue_one(open_queue, by=run_on_ours),
+        "enqueue_callers": asynchronous.enqueue_callers(open_queue, by=run_on_ours),
+        "enqueue_many": asynchronous.enqueue_many(open_queue, by=run_on_ours),
+        "claim_deleted": asynchronous.drain(NAME, open_queue, keep=False, by=run_on_ours),
+        "claim_kept": asynchronous.drain(NAME, open_queue, keep=True, by=run_on_ours),
         "claim_latency": claim_latency,
     },
-    produce=asynchronous.bulk_producer(open_queue, by=run_on_asyncio),
+    produce=asynchronous.bulk_producer(open_queue, by=run_on_ours),
 )

@@ -1,6 +1,5 @@
 """Windlass by its server in memory, which only its own process can fill."""
 
-import asyncio
 from datetime import timedelta
 from functools import partial
 
@@ -8,6 +7,7 @@ from benchmarks import in_process, on_schedule
 from benchmarks.app import KEPT, BenchApp
 from benchmarks.contestant import Contestant, Outcome, Role, Trial
 from benchmarks.drain import drain
+from benchmarks.our_loop import on_our_loop
 
 URL = "memory://"
 AT_ONCE = timedelta(0)
@@ -15,7 +15,7 @@ AT_ONCE = timedelta(0)
 
 def drained(trial: Trial, *, keep: timedelta) -> Outcome:
     """Drain a store that the same process has filled."""
-    return asyncio.run(_drained(trial, keep))
+    return on_our_loop(_drained(trial, keep))
 
 
 async def _drained(trial: Trial, keep: timedelta) -> Outcome:
@@ -28,13 +28,13 @@ async def _drained(trial: Trial, keep: timedelta) -> Outcome:
 def delayed(trial: Trial) -> Outcome:
     """Enqueue jobs that come due one after the other to an idle server in the same process."""
     del trial
-    return asyncio.run(in_process.delayed(URL))
+    return on_our_loop(in_process.delayed(URL))
 
 
 def scheduled(trial: Trial) -> Outcome:
     """Let schedules make jobs on an idle server."""
     del trial
-    return asyncio.run(on_schedule.measure(URL))
+    return on_our_loop(on_schedule.measure(URL))
 
 
 CONTESTANT = Contestant(

@@ -6,9 +6,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -26,28 +25,16 @@ from benchmarks.app import KEPT, BenchApp
 from benchmarks.contestant import Arrived, Contestant, Measure, Outcome, Role, Trial
 from benchmarks.delay import DELAYED, run_times
 from benchmarks.drain import drain, until_done
+from benchmarks.our_loop import on_our_loop
 from benchmarks.pickup import pick_up
 from benchmarks.producer import fill_by_another, producer
 from benchmarks.serving import serving
 from benchmarks.store_urls import CROWDED, MAIN, Url, postgres_url, redis_url, sqlite_url
 from benchmarks.workload import FIRST_NUMBER, TEXT, Stopwatch
 
-T = TypeVar("T")
-
 AT_ONCE = timedelta(0)
 LONG = 60.0
 COLD_ROWS = 20_000
-
-
-def on_asyncio(main: Coroutine[Any, Any, T]) -> T:
-    """Run on the interpreter's own loop."""
-    return asyncio.run(main)
-
-
-def on_uvloop(main: Coroutine[Any, Any, T]) -> T:
-    """Run on uvloop."""
-    result: T = import_module("uvloop").run(main)
-    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +43,7 @@ class Served:
 
     name: str
     url: Url
-    run: Callable[[Coroutine[Any, Any, Outcome]], Outcome] = on_asyncio
+    run: Callable[[Coroutine[Any, Any, Outcome]], Outcome] = on_our_loop
 
     def drain(self, trial: Trial, *, keep: timedelta) -> Outcome:
         """Drain a store that another process has filled."""
@@ -89,7 +76,7 @@ class Served:
                 ready()
                 await made.fill(made.nothing, count)
 
-        asyncio.run(enqueue())
+        on_our_loop(enqueue())
 
     def pickup(self, trial: Trial) -> Outcome:
         """Enqueue to an idle server in another process."""
@@ -197,11 +184,11 @@ SQLITE = Served("windlass-server", sqlite_url).contestant(HOW, lambda _: "FULL")
 
 _ON_POSTGRES = Served("windlass-server-postgres", postgres_url)
 POSTGRES = _ON_POSTGRES.contestant(HOW, postgres_databases.durability, large_snapshot=_ON_POSTGRES.compare_snapshot)
-POSTGRES_ON_UVLOOP = Served("windlass-server-postgres-uvloop", postgres_url, on_uvloop).contestant(
-    "the same on uvloop", postgres_databases.durability
+POSTGRES_ON_ASYNCIO = Served("windlass-server-postgres-asyncio", postgres_url, asyncio.run).contestant(
+    "the same on asyncio's own loop", postgres_databases.durability
 )
 
 REDIS = Served("windlass-server-redis", redis_url).contestant(HOW, redis_databases.durability)
-REDIS_ON_UVLOOP = Served("windlass-server-redis-uvloop", redis_url, on_uvloop).contestant(
-    "the same on uvloop", redis_databases.durability
+REDIS_ON_ASYNCIO = Served("windlass-server-redis-asyncio", redis_url, asyncio.run).contestant(
+    "the same on asyncio's own loop", redis_databases.durability
 )

@@ -13,6 +13,7 @@ from benchmarks import held_snapshot, large, postgres_databases, redis_databases
 from benchmarks.contestant import Arrived, Contestant, Measure, Outcome, Role, Trial
 from benchmarks.latency import LIMIT, claim_figures
 from benchmarks.loops import LEASE, drain, fill
+from benchmarks.our_loop import on_our_loop
 from benchmarks.pickup import WARM_UP, pick_up, turns
 from benchmarks.store_urls import MAIN, Url, http_url, memory_url, postgres_url, redis_url, slatedb_url, sqlite_url
 from benchmarks.workload import BULK, CALLERS, QUEUE, Stopwatch, chunks, number_of, payload, payloads
@@ -143,14 +144,14 @@ def consume(folder: Path, count: int, ready: Callable[[], None], arrived: Arrive
                     await client.ack(claim)
                     left -= 1
 
-    asyncio.run(loop())
+    on_our_loop(loop())
 
 
 def _run(measure: Callable[[Trial], Awaitable[Outcome]]) -> Measure:
     async def main(trial: Trial) -> Outcome:
         return await measure(trial)
 
-    return lambda trial: asyncio.run(main(trial))
+    return lambda trial: on_our_loop(main(trial))
 
 
 def _measures(url: Url) -> dict[str, Measure]:

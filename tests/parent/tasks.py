@@ -42,6 +42,11 @@ async def wait_for_file(name: str) -> str:
 
 
 @app.job
+async def tell_loop() -> None:
+    note(f"loop-{type(asyncio.get_running_loop()).__module__.split('.')[0]}")
+
+
+@app.job
 def hang(seconds: float) -> None:
     note("began-hang")
     time.sleep(seconds)

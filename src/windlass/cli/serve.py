@@ -18,6 +18,7 @@ from windlass.config.masked import masked
 from windlass.connect import connect
 from windlass.core.errors import InvalidValue
 from windlass.engine.config import ServerConfig
+from windlass.event_loop import runner_on
 from windlass.exit_codes import ExitCode
 from windlass.http.front_door import DoorOptions
 from windlass.http.serving import Serving
@@ -75,14 +76,16 @@ def serve(
     options = replace(door, largest_body=max_body, connections=max_connections)
     log_format = "json" if as_json else str(settings.value("log_format"))
     Logs(log_format, str(settings.value("log_level"))).take_root()
-    code = asyncio.run(_serve(str(store), settings, options))
+    config = ServerConfig.from_settings(settings)
+    with runner_on(config.event_loop) as runner:
+        code = runner.run(_serve(str(store), settings, config, options))
     raise click.exceptions.Exit(code)
 
 
-async def _serve(url: str, settings: Resolved, options: DoorOptions) -> int:
+async def _serve(url: str, settings: Resolved, config: ServerConfig, options: DoorOptions) -> int:
     given = settings.given(name for name in OF_CLIENT if name != "url")
     client = connect(url, **given, queues=settings.queue_settings)
-    serving = Serving(client, ServerConfig.from_settings(settings), options)
+    serving = Serving(client, config, options)
     logger.info("the store is %s", masked(url))
     running, asked = asyncio.current_task(), asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -92,12 +95,16 @@ async def _serve(url: str, settings: Resolved, options: DoorOptions) -> int:
             running.cancel()
         asked.set()
 
-    for number in GRACEFUL:
-        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, stop)
+    heard = [each for each in GRACEFUL if each is not signal.SIGHUP or signal.getsignal(each) is not signal.SIG_IGN]
+    for number in heard:
+        loop.add_signal_handler(number, stop)
     try:
         await serving.serve_until(asked)
     except asyncio.CancelledError:
         logger.warning("stopped at once: what was under way may not have been answered")
         return ExitCode.INTERRUPTED
+    finally:
+        # not every event loop does this when it is closed
+        for number in heard:
+            loop.remove_signal_handler(number)
     return ExitCode.DONE

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Final, Literal, TypeAlias, get_args
 
 from windlass.config.forms import URL, Address, Choice, Form, Name, OrNone, Queues, Span, Switch, Text, Whole
 from windlass.core.errors import InvalidValue
@@ -16,6 +16,9 @@ ORDERS: Final = ("weighted", "strict", "priority")
 LOG_FORMATS: Final = ("human", "json")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 JOB_LOG_LEVELS: Final = (*LOG_LEVELS, "off")
+
+
+EventLoop: TypeAlias = Literal["auto", "asyncio", "uvloop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,12 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         Choice(JOB_LOG_LEVELS),
         "info",
         "from which level on what a handler logs is kept with its job: debug, info, warning, error or off",
+    ),
+    Setting(
+        "event_loop",
+        Choice(get_args(EventLoop)),
+        "auto",
+        "what `windlass worker`, `serve` and `Server.run` run on: auto (uvloop where it is there), asyncio or uvloop",
     ),
     Setting("app", OrNone(Text()), None, "the app of the command line, as `tasks:app`"),
     Setting("log_format", Choice(LOG_FORMATS), "human", "how `windlass worker` writes its log: human or json"),

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from windlass.config.resolve import Resolved
-from windlass.config.settings import find
+from windlass.config.settings import EventLoop, find
 from windlass.core.duration import Duration
 from windlass.core.errors import InvalidValue
 from windlass.core.retention import Retention
@@ -50,6 +50,7 @@ class ServerConfig:
     prune_interval: timedelta
     stop_on_error: bool
     job_log_level: JobLogLevel
+    event_loop: EventLoop
     lease: timedelta | Unset
     keep_succeeded: timedelta | Unset | None
     keep_dead: timedelta | Unset | None
@@ -75,6 +76,7 @@ class ServerConfig:
         prune_interval: Duration = _MINUTE,
         stop_on_error: bool = False,
         job_log_level: JobLogLevel = "info",
+        event_loop: EventLoop = "auto",
         lease: Duration | Unset = UNSET,
         keep_succeeded: Duration | Unset | None = UNSET,
         keep_dead: Duration | Unset | None = UNSET,

@@ -14,6 +14,7 @@ from windlass.engine.heart import new_server_id
 from windlass.engine.served import Served
 from windlass.engine.shift import Shift
 from windlass.engine.tally import Tally
+from windlass.event_loop import runner_on
 
 logger = logging.getLogger("windlass")
 
@@ -198,7 +199,8 @@ class Server:
 
     def run(self) -> None:
         """Work until interrupted, from a program without an event loop; the app is closed at the end."""
-        asyncio.run(self._serve_and_close())
+        with runner_on(self._config.event_loop) as runner:
+            runner.run(self._serve_and_close())
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -22,6 +22,7 @@ from windlass.engine.context import running
 from windlass.engine.executors.forks import leave_forks_alone
 from windlass.engine.executors.log_setup import Children
 from windlass.engine.kept_log import least_of
+from windlass.event_loop import runner_on
 from windlass.exit_codes import exit_code_of
 from windlass.parent.link import Link
 from windlass.parent.log_format import Logs
@@ -108,12 +109,14 @@ class Child:
                 app.use_flags(self._order.flags)
             config = app.server_config(ServerConfig())
             self._logs.kept_from = least_of(config.job_log_level)
+            runner = runner_on(config.event_loop)
             self._link.send(self._introduction(app, config))
         except WindlassError as error:
             return self._refuse(error)
         finally:
             self._logs.take_root()
-        return asyncio.run(self._serve(app, config))
+        with runner:
+            return runner.run(self._serve(app, config))
 
     def _introduction(self, app: App, config: ServerConfig) -> Loaded:
         store = app.client.store

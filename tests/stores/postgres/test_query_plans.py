@@ -193,7 +193,7 @@ FOUND_BY: Final = [
 SORTS_A_FEW: Final = {
     "standing", "renew_locked", "fence", "noting", "minutes", "stats", "ended", "upcoming_schedules", "enqueue",
     "claim_chosen", "take_holds", "drop_holds", "hold_marks", "kinds", "newest_dead", "newest_counted", "waiting_first",
-    "pack", "unpack", "let_go_keys", "enqueue_here", "timings", "records",
+    "pack", "unpack", "let_go_keys", "enqueue_here", "timings", "records", "waiting",
 }  # fmt: skip
 """Those that sort: jobs named one by one, given or counted, keys, queues, kinds, minutes, declared schedules are few.
 The first parcel of a queue looks at all that waits in it."""
