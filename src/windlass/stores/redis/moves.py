@@ -35,6 +35,7 @@ from windlass.kit.records import STATES, server_text
 from windlass.stores.redis.caller import Caller
 from windlass.stores.redis.replies import ClaimRow, claim_of, conflict_of, time_of
 from windlass.stores.redis.requests import (
+    BARE,
     Ask,
     as_text,
     failure_of,
@@ -96,9 +97,9 @@ class Moves:
         return await self._enqueue(jobs, request_id)
 
     async def _enqueue(self, jobs: Sequence[PreparedJob], request_id: str | None) -> list[Enqueued]:
-        ask: Ask = {"jobs": jobs_of(jobs)}
-        name = "enqueue_keyed" if any(job.unique is not None or job.kv for job in jobs) else "enqueue"
-        done, *answer = _decode(await self._caller.once(name, ask, request_id, doubt=jobs[0].id))
+        written = jobs_of(jobs)
+        reply = await self._caller.once(_name_of(jobs, written), {"jobs": written}, request_id, doubt=jobs[0].id)
+        done, *answer = _decode(reply)
         if not done:
             raise conflict_of(*answer)
         if not answer:
@@ -286,7 +287,19 @@ class Moves:
 
 def _is_plain(jobs: Sequence[PreparedJob]) -> bool:
     """Whether nothing in it can be refused, so that it can share a script with others."""
-    return all(job.unique is None for job in jobs) and sum(len(job.payload) for job in jobs) <= SMALL
+    size = 0
+    for job in jobs:
+        if job.unique is not None:
+            return False
+        size += len(job.payload)
+    return size <= SMALL
+
+
+def _name_of(jobs: Sequence[PreparedJob], written: Sequence[Sequence[object]]) -> str:
+    """Return the shortest script that puts these jobs in line."""
+    if len(written) == 1 and len(written[0]) == BARE:
+        return "enqueue_one"
+    return "enqueue_keyed" if any(job.unique is not None or job.kv for job in jobs) else "enqueue"
 
 
 def _is_plain_success(settlement: Settlement) -> bool:

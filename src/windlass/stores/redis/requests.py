@@ -31,6 +31,8 @@ _MINUTE: Final = 60_000_000
 _encode: Final = msgspec.msgpack.Encoder().encode
 _text_of = struct.Struct(">BI").pack
 _TEXT: Final = 0xDB
+BARE: Final = 6
+"""How much is written of a job that is ready at once and has nothing but a payload."""
 _THEN: Final = 6
 """Where in a settlement the jobs stand that are enqueued with it."""
 

@@ -9,6 +9,8 @@ _FOLDER: Final = files("windlass.stores.redis") / "scripts"
 _PARTS: Final = "-- parts: "
 _ONCE: Final = "-- once: "
 """Begins a script that must not be done twice: a repetition is answered as the first was."""
+_WHOLE: Final = "-- whole: "
+"""Begins a script that sees to that, and to news, by itself."""
 _WHEN_FULL: Final = "#!lua flags=allow-oom\n"
 _MAKE_ROOM: Final = frozenset(
     (
@@ -40,12 +42,12 @@ def script(name: str) -> Script:
         parts = [*first.removeprefix(_ONCE).split(), "receipts"]
         body = f"return once(function()\n{body}end)\n"
     else:
-        parts = first.removeprefix(_PARTS).split()
-    tells = "news" in parts
-    if tells:
+        parts = first.removeprefix(_PARTS).removeprefix(_WHOLE).split()
+    is_whole = first.startswith(_WHOLE)
+    if tells := "news" in parts:
         body = f"return telling(function()\n{body}end)\n"
     text = "\n".join([*((_FOLDER / "parts" / f"{part}.lua").read_text() for part in parts), body])
     if name in _MAKE_ROOM:
         text = _WHEN_FULL + text
     # the server names a script by this digest, which is no secret
-    return Script(name, text, sha1(text.encode(), usedforsecurity=False).hexdigest(), tells)
+    return Script(name, text, sha1(text.encode(), usedforsecurity=False).hexdigest(), tells or is_whole)

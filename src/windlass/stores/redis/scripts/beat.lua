@@ -1,4 +1,4 @@
--- parts: base
+-- parts: asked base
 -- Write that a server is live, with the store's own time; of its first beat the store remembers when that was.
 call('HSET', P .. 'servers', ask.id, ask.record)
 call('HSETNX', P .. 'servers_started', ask.id, int(now))

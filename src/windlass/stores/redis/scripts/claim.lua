@@ -1,4 +1,4 @@
--- parts: base lines news places fields jobs holds receipts gate
+-- parts: asked base lines news places fields jobs holds receipts gate
 -- Give ready jobs to a worker, strictly in the order of the queues, or with by_priority as if they were one. The reply
 -- is {whether more jobs came due than could be promoted, claims}; while more are due nothing is given, unless
 -- ask.regardless.

@@ -1,4 +1,4 @@
--- parts: base
+-- parts: asked base
 -- How long it is until the next scheduled job of these queues comes due, or nil; paused queues do not count.
 local earliest = nil
 for _, queue in ipairs(ask.queues) do

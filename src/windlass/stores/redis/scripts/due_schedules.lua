@@ -1,4 +1,4 @@
--- parts: base schedules
+-- parts: asked base schedules
 -- Up to ask.limit schedules that are due, the longest first, and when the next one is that is not among them. Of those
 -- that code declares only the ones in the set ask.declared count. The reply is {the time, due, next time}.
 local PAGE = 100

@@ -1,4 +1,4 @@
--- once: base lines news places enqueuing gate
+-- once: asked base lines news places numbers enqueuing gate
 -- Put jobs in line that ask for no key and bring no values along: {true}, or {true, {id, created} for each} where some are
 -- not new.
 if AWAY then

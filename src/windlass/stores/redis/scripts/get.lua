@@ -1,4 +1,4 @@
--- parts: base fields whole
+-- parts: asked base fields whole
 -- Jobs by id, each {job, history, log}, or nil where there is none.
 local answers = {}
 for at, id in ipairs(ask.ids) do

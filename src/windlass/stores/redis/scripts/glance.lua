@@ -1,4 +1,4 @@
--- parts: base
+-- parts: asked base
 -- Where jobs stand: {id, state, cancel, the token that holds it}; those that are not here are left out.
 local found = {}
 for _, id in ipairs(ask.ids) do

@@ -1,4 +1,4 @@
--- parts: base fields whole matching
+-- parts: asked base fields whole matching
 -- A page of the jobs that match, in the order of their enqueue, past ask.after. At most ask.most are looked at, so that
 -- others are served meanwhile. The reply is {the last that was looked at, whether there are more, jobs}.
 -- the next jobs of every queue; beyond the last of a queue that has more it is not known what follows

@@ -1,4 +1,4 @@
--- parts: base gate
+-- parts: asked base gate
 -- Write down the name of a queue that is kept elsewhere; the reply is its number, which it keeps. Where nothing new
 -- begins, no queue does either.
 if AWAY and call('SISMEMBER', P .. 'queues', ask.queue) == 0 then

@@ -1,4 +1,4 @@
--- parts: base
+-- parts: asked base
 -- The values of some keys, nil for each that has none.
 local values = {}
 for at, key in ipairs(ask.keys) do

@@ -1,4 +1,4 @@
--- parts: base
+-- parts: asked base
 -- Up to ask.limit pairs from the key ask.from on, excluding it with ask.past, in the order of their bytes. Where the
 -- prefix ends is for the caller to see.
 local from = (ask.past and '(' or '[') .. ask.from

@@ -1,4 +1,4 @@
--- once: base kv gate
+-- once: asked base kv gate
 -- Write one value, or delete it when it is nil, if the key holds ask.expected (nil: nothing), or whatever it holds with
 -- ask.any; the reply tells whether it was written.
 if AWAY then

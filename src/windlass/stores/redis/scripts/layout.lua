@@ -1,4 +1,4 @@
--- parts: base
+-- parts: asked base
 -- The version of the layout of a store's keys, which with ask.create is written when there is none; nil without one.
 local version = call('HGET', P .. 'meta', 'layout')
 if not version and ask.create then

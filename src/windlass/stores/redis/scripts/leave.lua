@@ -1,4 +1,4 @@
--- parts: base
+-- parts: asked base
 -- Take a server out.
 call('HDEL', P .. 'servers', ask.id)
 call('HDEL', P .. 'servers_started', ask.id)

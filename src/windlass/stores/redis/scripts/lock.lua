@@ -1,4 +1,4 @@
--- parts: base
+-- parts: asked base
 -- Take or renew a lock for ask.ttl from now; the reply tells whether the holder has it.
 local SPARE = 60000
 local key = P .. 'lock|' .. ask.name

@@ -1,4 +1,4 @@
--- parts: base
+-- parts: asked base
 -- What was counted in the minutes from ask.since up to ask.till, in the hashes of ask.line: where to go on, if not all of
 -- them were looked at, and {minute, pairs of what and how often}. No more are looked at than ask.most minutes, and ask.pairs
 -- pairs or a few more. Only those are looked at that may be here: they are kept for eight days, and a clock that was set

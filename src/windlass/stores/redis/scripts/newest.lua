@@ -1,4 +1,4 @@
--- parts: base fields whole matching
+-- parts: asked base fields whole matching
 -- A page of the jobs that match, the newest first, those before ask.before. At most ask.most are looked at, so that others
 -- are served meanwhile. The reply is {the last that was looked at, whether there are more, how many were
 -- looked at, jobs}.

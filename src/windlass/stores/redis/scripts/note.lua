@@ -1,4 +1,4 @@
--- once: base lines places jobs
+-- once: asked base lines places jobs
 -- Write progress and log lines of running jobs, {id, token, progress, lines} each, where progress is kept as it comes;
 -- the reply tells for each whether the token holds.
 local LOG_LINES_KEPT = 500

@@ -1,4 +1,4 @@
--- parts: base lines news gate
+-- parts: asked base lines news gate
 -- Stop or start giving claims from a queue.
 if AWAY then
     return AWAY

@@ -1,4 +1,4 @@
--- parts: base
+-- parts: asked base
 -- Those of ask.queues that are paused.
 local found = {}
 for _, queue in ipairs(ask.queues) do

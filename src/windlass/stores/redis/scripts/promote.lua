@@ -1,4 +1,4 @@
--- once: base lines news places jobs
+-- once: asked base lines news places jobs
 -- Make scheduled jobs that have come due pending; the reply is how many.
 local done = 0
 for _, queue in ipairs(call('SMEMBERS', P .. 'queues')) do

@@ -1,3 +1,3 @@
--- parts: base
+-- parts: asked base
 -- The names of all queues, in no order.
 return cmsgpack.pack(call('SMEMBERS', P .. 'queues'))

@@ -1,4 +1,4 @@
--- once: base lines news schedules gate
+-- once: asked base lines news schedules gate
 -- Remove a schedule; the reply tells whether it was there.
 if AWAY then
     return AWAY, false

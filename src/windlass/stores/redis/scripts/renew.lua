@@ -1,4 +1,4 @@
--- parts: base lines places
+-- parts: asked base lines places
 -- Let claims, {id, token} each, hold for ask.lease from now. The reply is {the new end, for each whether the job was
 -- asked to stop, or nil where the token no longer holds}.
 local expires = later(ask.lease)

@@ -1,4 +1,4 @@
--- once: base lines news places jobs holds ends
+-- once: asked base lines news places jobs holds ends
 -- Take back claims whose lease ran out, or with ask.force all: of ask.queues or all, of ask.workers (a set) or all. The
 -- reply has {id, state} for each.
 local function keeps(queue)

@@ -1,4 +1,4 @@
--- parts: base schedules
+-- parts: asked base schedules
 -- All schedules, or those of ask.ids that are here, in no order: {the time, schedules}.
 local whole = {}
 for _, id in ipairs(ask.ids or call('SMEMBERS', P .. 'schedules')) do

@@ -1,4 +1,4 @@
--- parts: base
+-- parts: asked base
 -- Every server: {record, when it was first and last seen}.
 local found = {}
 local seen = call('ZRANGE', P .. 'servers_seen', 0, -1, 'WITHSCORES')

@@ -1,4 +1,4 @@
--- parts: base lines news
+-- parts: asked base lines news
 -- Let this store take nothing new, since its jobs go to ask.moved, which is kept as it comes; without one let it take
 -- jobs again.
 if ask.moved then

@@ -1,4 +1,4 @@
--- once: base lines news places jobs holds kv enqueuing keyed ends successes
+-- once: asked base lines news places jobs holds kv numbers enqueuing keyed ends successes
 -- Write how claims ended, each as one step of its own; one is {id, token, keep, verdict, two values that belong to it, then,
 -- kv}, shorter where nothing follows. The reply has for each "done", "repeated", "lost", or the conflict that refused it:
 -- {key, holder, why}; or it is true: all are done.

@@ -1,4 +1,4 @@
--- parts: base oldest
+-- parts: asked base oldest
 -- What queues hold: {queue, paused, scheduled, pending, running, succeeded, dead, cancelled, oldest, totals}, in no order.
 local TOTALS = {'enqueued', 'succeeded', 'dead', 'cancelled', 'retried', 'rescued'}
 

@@ -1,4 +1,4 @@
--- parts: base
+-- parts: asked base
 -- Count the leases that ran out, up to ask.most; none while a server was seen within ask.dead_after.
 local found = 0
 if call('ZCOUNT', P .. 'servers_seen', '(' .. int(now - ask.dead_after), '+inf') == 0 then

@@ -1,4 +1,4 @@
--- once: base lines news places holds successes
+-- once: asked base lines news places holds successes
 -- Write that claims succeeded, as settle.lua would, for settlements that bring nothing along: nearly all do not.
 local results = {}
 local all_done = true

@@ -1,4 +1,4 @@
--- parts: base holds gate
+-- parts: asked base holds gate
 -- Let keys, {name, holder, digest, when time frees it} each, be held here, those that are free.
 if AWAY then
     return AWAY

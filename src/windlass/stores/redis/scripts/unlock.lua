@@ -1,4 +1,4 @@
--- once: base lines news
+-- once: asked base lines news
 -- Let go of a lock; the reply tells whether the holder still had it.
 local key = P .. 'lock|' .. ask.name
 local found = call('GET', key)

@@ -1,4 +1,4 @@
--- once: base lines news places holds enqueuing gate
+-- once: asked base lines news places holds numbers enqueuing gate
 -- Put the jobs of a parcel in line as they are. One is a table of its id, kind, body, priority, max_attempts, created_at,
 -- whether it is pending, and where it has them run_at, attempt and delivery, hold with expires_at, fields (pairs for its
 -- hash), history and log, which are kept as they come. The reply tells whether this was the next parcel of its move.
@@ -64,11 +64,11 @@ if ask.number ~= number_before + 1 then
     return cmsgpack.pack(false)
 end
 local ids = {}
-local seq_of = next_numbers(#ask.jobs)
+local first, step = next_numbers(#ask.jobs)
 for at, job in ipairs(ask.jobs) do
     ids[at] = job.id
     if call('EXISTS', job_key(job.id)) == 0 then
-        take_in(job, seq_of(at))
+        take_in(job, first + (at - 1) * step)
     end
 end
 call('HSET', P .. 'unpacked', name, cmsgpack.pack({ask.number, ids}))

@@ -1,4 +1,4 @@
--- parts: base oldest
+-- parts: asked base oldest
 -- The pending jobs of all queues: {queue, kind ('' for raw jobs), how many, the earliest time among them}, in no order.
 local found = {}
 for _, queue in ipairs(call('SMEMBERS', P .. 'queues')) do

@@ -1,4 +1,4 @@
--- once: base
+-- once: asked base
 -- Keep what people did, the newest first.
 local KEPT = 10000
 for _, entry in ipairs(ask.entries) do

@@ -1,4 +1,4 @@
--- once: base lines news schedules gate
+-- once: asked base lines news schedules gate
 -- Write a schedule if its revision is still ask.expected (none: if there is none of this id); the reply is its new
 -- revision, or nil when that did not hold.
 if AWAY then

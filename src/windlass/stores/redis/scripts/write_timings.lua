@@ -1,4 +1,4 @@
--- once: base
+-- once: asked base
 -- Add up how many attempts took how long: {minute, queue|kind|what|range, count} each.
 local KEPT = 8 * 24 * 3600 * 1000000
 for _, row in ipairs(ask.timings) do

@@ -27,27 +27,11 @@ local function create(job, seq)
     tell('queue:' .. queue)
 end
 
--- Where queues are spread there is no common counter: numbers go by the milliseconds since 2024, never back, and end in the
--- number of the queue, so that those of two queues never meet and stand nearly in the order of time.
-local QUEUES = 1024
-local EPOCH = 1704067200000000
-
--- give out the next numbers of enqueues; return a function that tells the number of the n-th job
-local function next_numbers(jobs)
-    if not ask.queue_number then
-        local last = call('INCRBY', P .. 'seq', jobs) - jobs
-        return function(at) return last + at end
-    end
-    local last = math.max(tonumber(call('GET', P .. 'seq') or 0), math.floor((now - EPOCH) / 1000))
-    call('SET', P .. 'seq', int(last + jobs))
-    return function(at) return (last + at) * QUEUES + ask.queue_number end
-end
-
 -- Put jobs in line; return the id that each has now, and a set of the places of those that are not new. Of jobs with keys
 -- or values of the caller `keyed` knows more: who holds the key, and what is to be done once the job is there.
 local function put(jobs, keyed)
     local ids, old = {}, {}
-    local number_of = next_numbers(#jobs)
+    local first, step = next_numbers(#jobs)
     for at, job in ipairs(jobs) do
         local id = job[1]
         local there = call('EXISTS', job_key(id)) == 1 and id or keyed and keyed.holder_of(job)
@@ -55,7 +39,7 @@ local function put(jobs, keyed)
         if there then
             old[at] = true
         else
-            create(job, number_of(at))
+            create(job, first + (at - 1) * step)
             if keyed then
                 keyed.created(job)
             end
