@@ -32,6 +32,8 @@ def completion(*, shell: str, as_json: bool) -> None:
     assert made is not None  # noqa: S101 - click knows these three
     # completion asks the program itself, which is not needed for the script
     script = made(click.Command("windlass"), {}, "windlass", COMPLETING).source()
+    # click's script for fish ends what a command says of itself at its first comma
+    script = script.replace('string split ","', 'string split --max 1 ","')
     if as_json:
         print_json({"shell": shell, "script": script, "where": WHERE[shell]})
         return
