@@ -42,11 +42,17 @@ def took(began: datetime, ended: datetime) -> str:
 
 
 def progress_text(progress: Progress) -> str:
-    """Return how far a job says it is: `30/100 (30 %) rows`."""
+    """Return how far a job says it is: `30/100 (30%) rows`."""
+    done = amount(progress.done)
     if not progress.total:
-        return f"{progress.done:g} {progress.note or ''}".rstrip()
+        return f"{done} {progress.note or ''}".rstrip()
     share = max(0.0, min(1.0, progress.done / progress.total))
-    return f"{progress.done:g}/{progress.total:g} ({share:.0%}) {progress.note or ''}".rstrip()
+    return f"{done}/{amount(progress.total)} ({share:.0%}) {progress.note or ''}".rstrip()
+
+
+def amount(number: float) -> str:
+    """Return how much of something there is, as it was counted: `1,234,567`, `0.5`."""
+    return f"{number:,.12g}"
 
 
 def at_utc(at: datetime) -> str:

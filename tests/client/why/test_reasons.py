@@ -155,6 +155,7 @@ def test_each_situation_has_its_reasons(what: str) -> None:
         (known(ended_lately=12), "12 claims of its queue ended in the last 5 min"),
         (known(WAITING, SILENT), "web (host box, pid 7), was heard of 5 min ago"),
         (known(running(progress=Progress(3, 10)), SERVER), "has held it for 9 s"),
+        (known(running(progress=Progress(1_234_567, 2_500_000)), SERVER), "; 1,234,567 of 2,500,000 done"),
         (known(running(lease_expires_at=NOW), SERVER), "web (host box, pid 7) takes it back"),
         (known(running(lease_expires_at=NOW, attempt=5), SERVER), "it is dead then"),
         (known(running(lease_expires_at=NOW)), "no live server is there"),

@@ -57,7 +57,7 @@ async def test_all_of_a_job_is_there_and_nothing_that_is_secret() -> None:
         claim = await client.claim("mail")
         assert claim is not None
         lines = [("info", "opened"), ("warning", "slow")]
-        await client.store.note([Note(made.id, claim.token, Progress(3, 4, "parts"), lines)])
+        await client.store.note([Note(made.id, claim.token, Progress(1_234_567, 2_500_000, "parts"), lines)])
         running = await given.page(f"/jobs/{made.id}")
         await client.ack(claim, {"sent": 1, "token": "hush"})
         whole = await given.get(f"/jobs/{made.id}")
@@ -73,7 +73,8 @@ async def test_all_of_a_job_is_there_and_nothing_that_is_secret() -> None:
         {"to": "***", "password": "***"}, {"sent": 1, "token": "***"},
     ]  # fmt: skip
     assert page.one(class_="job-head").one(class_="state").text == "succeeded"
-    assert running.one("progress").attributes["value"] == "3"
+    assert running.one("progress").attributes["value"] == "1234567"
+    assert running.one(class_="job-progress").text.strip() == "1,234,567/2,500,000 parts"
     assert [line.text.split(maxsplit=3)[3] for line in page.one(role="log").all(class_="line")] == [
         "info #1 opened",
         "warning #1 slow",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from windlass.client.server_details import stuck_in
-from windlass.client.spoken import at_utc, distance, length
+from windlass.client.spoken import amount, at_utc, distance, length
 from windlass.client.why.known import Fact, Known, Reason, shown_server
 from windlass.core.job import Job
 from windlass.core.store import ServerRecord
@@ -36,7 +36,7 @@ def _held(known: Known, job: Job, holder: ServerRecord | None) -> Reason:
             f", its lease lasts until {at_utc(job.lease_expires_at)} ({distance(job.lease_expires_at, known.now)})"
         )
     if job.progress is not None and job.progress.total:
-        message += f"; {job.progress.done:g} of {job.progress.total:g} done"
+        message += f"; {amount(job.progress.done)} of {amount(job.progress.total)} done"
     return Reason("running", message, f"to see what it does: windlass jobs show {job.id} --follow", _facts(job, holder))
 
 

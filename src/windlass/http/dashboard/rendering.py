@@ -12,7 +12,7 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from windlass.client.spoken import counted, length
+from windlass.client.spoken import amount, counted, length
 from windlass.core.escaped import escaped
 from windlass.http.dashboard.looker import Looker
 from windlass.http.dashboard.static_files import StaticFiles
@@ -85,6 +85,7 @@ def _environment() -> Environment:
         "utc": _utc,
         "length": _length,
         "bytes": _bytes,
+        "amount": amount,
         "counted": counted,
         "segment": _segment,
     }
@@ -103,7 +104,7 @@ def _finalized(value: object) -> object:
         return ""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "backslashreplace")
-    return escaped(f"{value:g}" if isinstance(value, float) else str(value), keep=_KEPT)
+    return escaped(f"{value:.12g}" if isinstance(value, float) else str(value), keep=_KEPT)
 
 
 def _number(value: int) -> str:

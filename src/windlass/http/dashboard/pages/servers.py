@@ -12,7 +12,7 @@ from windlass.api.shape import Asked
 from windlass.client.claims import DEAD_AFTER
 from windlass.client.look_back import look_through
 from windlass.client.server_details import Presence, memory_of, presence, slots_of, stuck_in
-from windlass.client.spoken import progress_text
+from windlass.client.spoken import amount, progress_text
 from windlass.core.errors import InvalidValue
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId, job_id
@@ -173,7 +173,7 @@ def _held(jobs: Sequence[Job], most: int) -> Held:
 def _far(progress: Progress | None) -> tuple[str, str]:
     if progress is None:
         return "", ""
-    share = f"{max(0.0, min(1.0, progress.done / progress.total)):.0%}" if progress.total else f"{progress.done:g}"
+    share = f"{max(0.0, min(1.0, progress.done / progress.total)):.0%}" if progress.total else amount(progress.done)
     return share, progress_text(progress)
 
 
