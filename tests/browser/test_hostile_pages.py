@@ -75,6 +75,7 @@ async def _look_around(visit: Visit, where: str) -> None:
     for width in WIDTHS:
         await visit.page.set_viewport_size({"width": width, "height": 800})
         assert await visit.too_wide() == [], (where, width)
+        assert await visit.too_high() == [], (where, width)
     await visit.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert await visit.too_wide() == [], where
     assert visit.complaints == [], where

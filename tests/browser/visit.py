@@ -81,6 +81,11 @@ class Visit:
         found: list[str] = await self.page.evaluate(TOO_WIDE)
         return found
 
+    async def too_high(self) -> Sequence[str]:
+        """Return what fills a screen alone, but for what scrolls within itself."""
+        found: list[str] = await self.page.evaluate(TOO_HIGH)
+        return found
+
     def focused(self) -> Locator:
         return self.page.locator(":focus")
 
@@ -100,6 +105,13 @@ class Visit:
             self.complaints.append(f"asked another host: {request.url[:200]}")
 
 
+TOO_HIGH = """() => {
+  const higher = (each) => each.getBoundingClientRect().height > 900;
+  return [...document.querySelectorAll("main :is(h1, h2, h3, p, li, dt, dd, th, td, summary, label)")]
+    .filter((each) => higher(each) && ![...each.children].some((child) => higher(child) && child.matches("dl, table, ul")))
+    .slice(0, 10)
+    .map((each) => `${each.outerHTML.slice(0, 100)} is ${Math.round(each.getBoundingClientRect().height)} high`);
+}"""
 TOO_WIDE = """() => {
   const most = window.innerWidth + 1;
   const reaches = (each) => {

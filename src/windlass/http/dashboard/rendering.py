@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from windlass.client.spoken import amount, counted, length
 from windlass.core.escaped import escaped
+from windlass.core.names import shortened
 from windlass.http.dashboard.looker import Looker
 from windlass.http.dashboard.static_files import StaticFiles
 from windlass.http.dashboard.view import Facts
@@ -22,6 +23,8 @@ _KEPT: Final = "\n\t"
 """What a page shows as it is, of all that has no shape of its own."""
 _HALVES: Final = "backslashreplace"
 """What becomes in an address of half a character, which UTF-8 has no bytes for."""
+_LONGEST: Final = 300
+"""Characters of a name that are shown: all that a client lets pass, and not whatever a store can hold."""
 
 
 class Frame(NamedTuple):
@@ -88,6 +91,7 @@ def _environment() -> Environment:
         "amount": amount,
         "counted": counted,
         "segment": _segment,
+        "short": _short,
     }
     known: dict[str, Any] = made.globals
     known |= {"query": _query, "version": version("windlass")}
@@ -105,6 +109,10 @@ def _finalized(value: object) -> object:
     if isinstance(value, bytes):
         value = value.decode("utf-8", "backslashreplace")
     return escaped(f"{value:.12g}" if isinstance(value, float) else str(value), keep=_KEPT)
+
+
+def _short(text: str, most: int = _LONGEST) -> str:
+    return shortened(text, most)
 
 
 def _number(value: int) -> str:
