@@ -67,6 +67,25 @@ async def test_a_page_fits_a_phone_and_a_desk_with_the_longest_names(
         assert await visit.too_wide() == []
 
 
+@pytest.mark.parametrize("width", [1280, PHONE["width"]])
+@pytest.mark.parametrize("path", PATHS)
+async def test_an_age_that_grows_longer_moves_and_hides_nothing(
+    path: str, width: int, shop: Shop, open_visit: OpenVisit
+) -> None:
+    dead = await shop.stock()
+    async with open_visit(shop, viewport={"width": width, "height": 800}) as visit:
+        await visit.open(path.replace("{id:uuid}", dead))
+
+        assert await visit.moved_by_ages() == []
+
+
+async def test_the_state_that_is_shown_is_in_sight_on_a_phone(shop: Shop, open_visit: OpenVisit) -> None:
+    async with open_visit(shop, viewport=PHONE) as visit:
+        await visit.open("/jobs?state=cancelled")
+
+        await expect(visit.page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=0.9)
+
+
 async def test_the_time_is_that_of_the_reader(shop: Shop, open_visit: OpenVisit) -> None:
     [dead] = await shop.dead()
     job = await shop.job(dead)

@@ -52,6 +52,21 @@ async def test_dead_jobs_of_an_error_are_retried_at_once(guarded_shop: Shop, ope
     assert "3" in str(entry)
 
 
+async def test_what_destroys_looks_so_when_it_is_asked_for(visit: Visit) -> None:
+    await visit.shop.dead()
+    await visit.open("/dead")
+    row, agree = visit.page.locator("tr[data-key=Declined]"), visit.page.locator("#confirm-yes")
+    looks: list[str] = []
+    for name in ("Delete", "Retry"):
+        await row.get_by_role("button", name=name).click()
+        await expect(agree).to_have_text(name)
+        looks.append(await agree.evaluate("(each) => getComputedStyle(each).backgroundColor"))
+        assert await visit.accessible() == []
+        await visit.page.get_by_role("button", name="Leave it").click()
+
+    assert looks == ["rgb(179, 38, 30)", "rgb(10, 92, 184)"]
+
+
 async def test_a_delete_can_be_left_and_taken_back(visit: Visit) -> None:
     await visit.shop.dead(2)
     await visit.page.clock.install()

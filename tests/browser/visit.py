@@ -86,6 +86,11 @@ class Visit:
         found: list[str] = await self.page.evaluate(TOO_HIGH)
         return found
 
+    async def moved_by_ages(self) -> Sequence[str]:
+        """Return what is elsewhere, or cut, when every age is as long as one can be."""
+        found: list[str] = await self.page.evaluate(AGED)
+        return found
+
     def focused(self) -> Locator:
         return self.page.locator(":focus")
 
@@ -111,6 +116,26 @@ TOO_HIGH = """() => {
     .filter((each) => higher(each) && ![...each.children].some((child) => higher(child) && child.matches("dl, table, ul")))
     .slice(0, 10)
     .map((each) => `${each.outerHTML.slice(0, 100)} is ${Math.round(each.getBoundingClientRect().height)} high`);
+}"""
+AGED = """() => {
+  const ages = [...document.querySelectorAll("time[data-as=age], time[data-as=length]")];
+  const rows = [...document.querySelectorAll("main :is(tr, li, dl > div, article)")];
+  const places = () => rows.map((each) => each.getBoundingClientRect().top);
+  const say = (longest) => {
+    for (const each of ages) each.textContent = each.dataset.as === "age" ? `${longest} ago` : longest;
+  };
+  const isCut = (each) => {
+    const { left, right } = each.getBoundingClientRect();
+    const cell = each.closest("td, dd, li").getBoundingClientRect();
+    return each.getClientRects().length > 1 || left < cell.left || right > cell.right;
+  };
+  say("7 s");
+  const before = places();
+  say("2 h 59 min");
+  const after = places();
+  const moved = rows.filter((_, at) => Math.abs(before[at] - after[at]) > 1).map((each) => `moved: ${each.outerHTML.slice(0, 120)}`);
+  const cut = ages.filter((each) => each.closest("td, dd, li") && isCut(each)).map((each) => `cut or broken: ${each.closest("td, dd, li").outerHTML.slice(0, 200)}`);
+  return [...moved, ...cut].slice(0, 10);
 }"""
 TOO_WIDE = """() => {
   const most = window.innerWidth + 1;

@@ -23,7 +23,7 @@ async function press(button) {
   try {
     // as it was when it was pressed: the page goes on meanwhile
     const meant = button.dataset.asks === undefined ? { ...button.dataset } : await whole(button);
-    if (!meant || (meant.confirm !== undefined && !(await agreed(meant.confirm, label)))) return;
+    if (!meant || (meant.confirm !== undefined && !(await agreed(meant.confirm, label, button.classList.contains("danger"))))) return;
     // not before: whoever leaves the question has the focus where it was
     button.disabled = true;
     button.ariaBusy = "true";
@@ -107,12 +107,14 @@ export async function send(method, path, body) {
   return told;
 }
 
-export function agreed(text, label) {
+function agreed(text, label, isDanger) {
   const dialog = document.getElementById("confirm");
   // somebody thinks about another question: it must not become this one under their hand
   if (dialog.open) return Promise.resolve(false);
   document.getElementById("confirm-text").textContent = text;
-  document.getElementById("confirm-yes").textContent = label.trim();
+  const yes = document.getElementById("confirm-yes");
+  yes.textContent = label;
+  yes.classList.toggle("danger", isDanger);
   dialog.returnValue = "no";
   dialog.showModal();
   return new Promise((resolve) => {
