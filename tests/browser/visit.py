@@ -113,7 +113,7 @@ class Visit:
 TOO_HIGH = """() => {
   const higher = (each) => each.getBoundingClientRect().height > 900;
   return [...document.querySelectorAll("main :is(h1, h2, h3, p, li, dt, dd, th, td, summary, label)")]
-    .filter((each) => higher(each) && ![...each.children].some((child) => higher(child) && child.matches("dl, table, ul")))
+    .filter(higher)
     .slice(0, 10)
     .map((each) => `${each.outerHTML.slice(0, 100)} is ${Math.round(each.getBoundingClientRect().height)} high`);
 }"""
@@ -124,18 +124,21 @@ AGED = """() => {
   const say = (longest) => {
     for (const each of ages) each.textContent = each.dataset.as === "age" ? `${longest} ago` : longest;
   };
+  const around = (each) => each.closest("td, dd, li") ?? document.body;
   const isCut = (each) => {
     const { left, right } = each.getBoundingClientRect();
-    const cell = each.closest("td, dd, li").getBoundingClientRect();
+    const cell = around(each).getBoundingClientRect();
     return each.getClientRects().length > 1 || left < cell.left || right > cell.right;
   };
   say("7 s");
   const before = places();
   say("2 h 59 min");
   const after = places();
-  const moved = rows.filter((_, at) => Math.abs(before[at] - after[at]) > 1).map((each) => `moved: ${each.outerHTML.slice(0, 120)}`);
-  const cut = ages.filter((each) => each.closest("td, dd, li") && isCut(each)).map((each) => `cut or broken: ${each.closest("td, dd, li").outerHTML.slice(0, 200)}`);
-  return [...moved, ...cut].slice(0, 10);
+  const moved = rows.filter((_, at) => Math.abs(before[at] - after[at]) > 1);
+  return [
+    ...moved.map((each) => `moved: ${each.outerHTML.slice(0, 120)}`),
+    ...ages.filter(isCut).map((each) => `cut or broken: ${around(each).outerHTML.slice(0, 200)}`),
+  ].slice(0, 10);
 }"""
 TOO_WIDE = """() => {
   const most = window.innerWidth + 1;
