@@ -6,6 +6,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.types import ASGIApp
+
 from tests.http.dashboard.watching import CountedStore
 from tests.http.given_app import LIMITED, secret_of
 from tests.http.given_tokens import TokenList, a_token
@@ -100,8 +104,8 @@ class Shop:
 
 
 @asynccontextmanager
-async def a_shop(folder: Path, *, insecure: bool = False) -> AsyncGenerator[Shop]:
-    """Serve a dashboard; `insecure` needs no login, as on the loopback."""
+async def a_shop(folder: Path, *, insecure: bool = False, below: str = "") -> AsyncGenerator[Shop]:
+    """Serve a dashboard; `insecure` needs no login, as on the loopback, `below` is the path that it is mounted at."""
     clock, rng = SystemClock(), SystemRng()
     counted = CountedStore(open_store(f"sqlite:///{folder}/jobs.db?synchronous=normal", clock=clock, rng=rng))
     store: Any = counted
@@ -117,10 +121,11 @@ async def a_shop(folder: Path, *, insecure: bool = False) -> AsyncGenerator[Shop
     auth: Auth = NoAuth() if insecure else TokenAuth(tokens, sessions)
     app = Dashboard(client, auth=auth, sessions=sessions, store="sqlite:///jobs.db")
     async with client:
-        listening = Listening(app, HOST, 0, stopping=app.stop_waiting)
+        whole: ASGIApp = Starlette(routes=[Mount(below, app)]) if below else app
+        listening = Listening(whole, HOST, 0, stopping=app.stop_waiting)
         await listening.start()
         try:
-            yield Shop(client, counted, tokens, f"http://{HOST}:{listening.port}")
+            yield Shop(client, counted, tokens, f"http://{HOST}:{listening.port}{below}")
         finally:
             await listening.stop(2.0)
             await app.close()
