@@ -34,14 +34,17 @@ async def fill(
     data: bytes | None = None,
     name: str | None = None,
     zone: str | None = None,
+    parent: JobId | None = None,
 ) -> Filled:
     """Write the text into every field.
 
     `data` is payload and result instead, `name` the name of a queue and a kind, `zone` that of a time zone: one that is
-    not known takes long to look for.
+    not known takes long to look for. `parent` is the job that those that have been claimed are enqueued by.
     """
     number = next(_count)
-    filling = _Filling(store, text, now, name or f"queue-{number}", name or f"kind-{number}", zone or text, data)
+    filling = _Filling(
+        store, text, now, name or f"queue-{number}", name or f"kind-{number}", zone or text, data, parent
+    )
     ids = await filling.jobs()
     await store.write_schedule(filling.schedule(f"{text}{number}"), expected=None)
     await store.beat(filling.server(f"{text}#{number}"))
@@ -59,6 +62,7 @@ class _Filling:
     kind: str
     zone: str
     data: bytes | None
+    parent: JobId | None
 
     @property
     def payload(self) -> bytes:
@@ -68,7 +72,9 @@ class _Filling:
 
     async def jobs(self) -> Mapping[str, JobId]:
         ends = ("retried", "dead", "succeeded", "cancelled", "running")
-        made: dict[str, PreparedJob] = {end: self.job(priority) for priority, end in enumerate(ends)}
+        made: dict[str, PreparedJob] = {
+            end: self.job(priority, parent=self.parent) for priority, end in enumerate(ends)
+        }
         await self.store.enqueue(list(made.values()))
         request = ClaimRequest((self.queue,), len(ends), _LEASE, worker=self.text)
         claims: dict[str, Claim] = dict(zip(ends, await self.store.claim(request), strict=True))

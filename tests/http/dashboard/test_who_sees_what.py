@@ -6,13 +6,14 @@ import pytest
 from tests.hostile_jobs import Filled, fill
 from tests.http.asgi import ask
 from tests.http.dashboard.given_dashboard import GivenDashboard, a_dashboard
-from tests.http.dashboard.watching import WatchedDashboard, a_watched_dashboard
+from tests.http.dashboard.watching import WatchedDashboard, Watching, a_watched_dashboard, watch
 from tests.http.given_app import LIMITED, secret_of
 from tests.http.given_tokens import bearer
 from windlass.api.operations import OPERATIONS, ROOT
 from windlass.api.roles import Role
 from windlass.http.dashboard.pages.table import VIEWS
 from windlass.http.dashboard.view import View
+from windlass.testing import FakeClock
 
 MARK = "their-secret"
 OF_ALL = {each.path: each.roles for each in OPERATIONS if each.method == "POST"}
@@ -69,6 +70,27 @@ async def test_who_is_limited_to_a_queue_sees_nothing_of_another_one(view: type[
     assert not any(id in each for each in told for id in of_all if id not in str(targets))
 
 
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
+async def test_who_is_limited_sees_the_same_whoever_looks_beside_them(view: type[View[Any]]) -> None:
+    """What is kept for one reader, or found for all who watch at a time, is not told to those who see less."""
+    async with a_watched_dashboard() as given:
+        now = given.client.clock.now()
+        mine = await fill(given.client.store, "mine", now=now, name="mine")
+        await fill(given.client.store, MARK, now=now, name="theirs", parent=mine.ids["dead"])
+        path = view.path.replace("{id:uuid}", mine.ids["dead"])
+        other = GivenDashboard(given.client)
+        alone = await other.get(path, who=LIMITED), await _streamed(given.clock, other, path)
+        await other.app.close()
+        await given.get(path, who=Role.ADMIN)
+        page = await given.get(path, who=LIMITED)
+        async with given.watch(path, who=Role.ADMIN):
+            beside = page, await _streamed(given.clock, given, path)
+
+    assert beside[0].body == alone[0].body
+    assert beside[1] == alone[1]
+    assert any(name in str(alone) for name in ("mine", "403"))
+
+
 async def test_a_job_of_another_queue_is_as_one_that_is_not_there() -> None:
     async with a_dashboard() as given:
         theirs = await fill(given.client.store, MARK, now=given.client.clock.now(), name="theirs")
@@ -93,10 +115,18 @@ async def _pages(given: GivenDashboard, filled: Filled, who: Role) -> list[list[
     return found
 
 
+async def _streamed(clock: FakeClock, given: GivenDashboard, path: str) -> list[Any]:
+    """Return what a stream tells in its first seconds."""
+    async with watch(given, Watching(), path, who=LIMITED) as browser:
+        await clock.let_pass(2.5)
+        return browser.told()
+
+
 async def _seen(given: WatchedDashboard, target: str) -> str:
-    """Return all that a page and its stream tell, without what was asked for."""
+    """Return all that a page and its stream tell, right after somebody who sees everything has looked at the same."""
+    await given.get(target, who=Role.ADMIN)
     page = await given.get(target, who=LIMITED)
-    async with given.watch(target, who=LIMITED) as browser:
+    async with given.watch(target, who=Role.ADMIN), given.watch(target, who=LIMITED) as browser:
         await given.clock.let_pass(1.5)
         streamed = msgspec.json.encode(browser.told())
     assert page.status in (200, 403, 404, 422)
