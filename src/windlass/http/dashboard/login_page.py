@@ -1,17 +1,13 @@
 """Where a browser gives its token: the script of the page begins the session by the API."""
 
-from typing import Final
-
 from starlette.types import Receive, Scope, Send
 
 from windlass.api.shape import Asked
 from windlass.http.dashboard.endpoints import HTML
-from windlass.http.dashboard.looker import Looker
+from windlass.http.dashboard.looker import NOBODY
 from windlass.http.dashboard.page_query import page_reader
 from windlass.http.dashboard.rendering import Frame, Rendering
 from windlass.http.reply import Reply
-
-_NOBODY: Final = Looker(frozenset(), frozenset())
 
 
 class LoginAsked(Asked, kw_only=True):
@@ -32,7 +28,7 @@ class LoginPage:
         del receive
         root = scope.get("root_path", "")
         wanted = f"{root}{inside(self._read(scope['query_string']).next)}"
-        frame = Frame(root, "login", "Log in", _NOBODY)
+        frame = Frame(root, "login", "Log in", NOBODY)
         await Reply(200, self._rendering.page(frame, {"next": wanted}), content_type=HTML).send(send)
 
 

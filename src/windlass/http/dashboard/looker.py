@@ -23,6 +23,10 @@ class Looker:
         return Role.ADMIN in self.roles or not self.roles.isdisjoint(_ROLES[operation])
 
 
+NOBODY: Final = Looker(frozenset(), frozenset())
+"""Who reads a page that tells nothing of the store."""
+
+
 def looker_of(identity: Identity) -> Looker:
     """Return who looks."""
     return Looker(identity.roles, identity.queues)

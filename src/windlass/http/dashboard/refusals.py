@@ -8,7 +8,7 @@ from starlette.types import Scope
 from windlass.api.operations import ROOT
 from windlass.core.errors import WindlassError
 from windlass.http.dashboard.endpoints import HTML, LIVE
-from windlass.http.dashboard.looker import Looker
+from windlass.http.dashboard.looker import NOBODY
 from windlass.http.dashboard.rendering import Frame, Rendering
 from windlass.http.refusal import Refusal
 from windlass.http.reply import Reply, problem_from, refused
@@ -23,7 +23,6 @@ NOT_KNOWN: Final = (
     "nobody in, whoever mounted it gives it auth= or tokens=."
 )
 NO_PAGE: Final = "There is no page at this address."
-_NOBODY: Final = Looker(frozenset(), frozenset())
 
 
 class Refusals:
@@ -42,7 +41,7 @@ class Refusals:
             return plain
         if plain.status == UNAUTHORIZED and self._rendering.logs_in:
             return Reply(303, b"", {"Location": f"{quote(root)}{LOGIN}{_next(path, scope['query_string'])}"}, HTML)
-        frame = Frame(root, "refused", "Refused", _NOBODY)
+        frame = Frame(root, "refused", "Refused", NOBODY)
         body = self._rendering.page(frame, {"status": plain.status, "message": _message(plain.status, error)})
         return Reply(plain.status, body, plain.headers, HTML)
 
