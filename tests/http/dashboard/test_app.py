@@ -59,7 +59,8 @@ def open_to_all(way: EveryWay) -> bool:
 
 
 async def test_by_default_everybody_is_refused_on_every_way_by_every_method() -> None:
-    async with a_dashboard() as given:
+    # a stream that is not refused would not end
+    async with a_dashboard() as given, asyncio.timeout(60):
         await given.client.enqueue("mine", b"hello")
         app = Dashboard(given.client)
         closed = [way for way in ways_of(given) if not open_to_all(way)]
