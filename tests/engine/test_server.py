@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import threading
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
@@ -11,6 +12,7 @@ from proofs.children import eventually
 from tests.each_store import STORES, new_url
 from windlass.core.states import State
 from windlass.core.store import ClaimRequest
+from windlass.engine.attempt import Attempt
 from windlass.testing.conformance.failing import cancelled_at
 from windlass.testing.conformance.served import busy
 
@@ -269,3 +271,30 @@ async def _reopened(app: windlass.App) -> None:
 
 async def _nothing() -> None:
     """Do nothing."""
+
+
+def attempts() -> int:
+    return sum(isinstance(found, Attempt) for found in gc.get_objects())
+
+
+async def test_what_has_ended_is_freed_without_the_garbage_collector() -> None:
+    """Thousands of attempts would wait for it, with their jobs: twenty megabytes during a rush."""
+    app = windlass.App("memory://")
+
+    @app.job
+    async def waits() -> None:
+        await asyncio.sleep(0)
+
+    gc.collect()
+    before = attempts()
+    gc.disable()
+    try:
+        async with app, windlass.Server(app):
+            handles = await app.enqueue_many(waits.call() for _ in range(20))
+            for handle in handles:
+                await handle.result()
+        after = attempts()
+    finally:
+        gc.enable()
+
+    assert after == before

@@ -68,6 +68,8 @@ class Execution:
         if attempt.reason == "cancel":
             outcome = if_flagged(outcome)
         self._ended(attempt, outcome)
+        # the task's context leads back to the attempt: thousands of both would wait for the garbage collector
+        attempt.task = None
 
     async def _attempt(self, attempt: Attempt) -> Outcome:
         handler = attempt.handler
