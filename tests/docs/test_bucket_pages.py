@@ -65,6 +65,8 @@ def test_the_page_on_how_it_works_knows_every_family_of_keys() -> None:
 def test_the_page_has_the_times_and_sizes_of_the_code() -> None:
     whole, bucket = text_of(WORKING), read_address("slatedb+s3", "acme-jobs", "/shop", {})
     engine = json.loads(settings_of(bucket).to_json_string())
+    folder = read_address("slatedb+file", "", "/jobs", {})
+    in_a_folder = json.loads(settings_of(folder).to_json_string())["l0_sst_size_bytes"] >> 20
     collector = engine["garbage_collector_options"]
 
     assert f"younger than {OWNER_ALIVE.total_seconds():.0f} s" in whole
@@ -72,6 +74,7 @@ def test_the_page_has_the_times_and_sizes_of_the_code() -> None:
     assert f"`?flush=` apart: {bucket.flush / timedelta(milliseconds=1):.0f} ms on a bucket" in whole
     assert f"After {flushes_to_a_table(bucket)} of them in a bucket" in whole
     assert f"or {engine['l0_sst_size_bytes'] >> 20} MiB, the changes" in whole
+    assert f"(in a folder after {flushes_to_a_table(folder)}, or {in_a_folder} MiB)" in whole
     assert f"up to {engine['max_unflushed_bytes'] >> 20} MiB of what is not in tables yet" in whole
     for what in ("wal", "manifest", "compacted"):
         assert (collector[f"{what}_options"]["interval"], collector[f"{what}_options"]["min_age"]) == ("60s", "60s")

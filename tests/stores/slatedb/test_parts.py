@@ -153,6 +153,18 @@ async def test_large_jobs_are_in_memory_only_while_they_run(store: SlateStore) -
     assert [len(vars(kept)[name]) for name in ("_jobs", "_apart", "_places")] == [0, 0, 0]
 
 
+async def test_finished_jobs_take_no_memory_and_are_known_when_they_are_settled_again(store: SlateStore) -> None:
+    await store.enqueue([job(n) for n in range(3)])
+    claims = await store.claim(ClaimRequest(["email"], 2, MINUTE))
+    kept = table_of(store)
+
+    await store.settle([settlement(claim) for claim in claims])
+
+    assert list(kept.jobs) == [numbered(2)]
+    assert vars(kept)["_places"].keys() == {numbered(2)}
+    assert await store.settle([settlement(claim) for claim in claims]) == [Settled.REPEATED] * 2
+
+
 async def test_more_jobs_than_are_kept_in_memory_are_let_go_and_go_on(
     store: SlateStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

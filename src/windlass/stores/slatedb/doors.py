@@ -64,7 +64,7 @@ def _begin(address: Address) -> None:
 async def _build(address: Address) -> Db:
     builder = DbBuilder(address.prefix, objects_of(address))
     builder.with_settings(settings_of(address))
-    builder.with_db_cache(cache(), _OWN_CACHE)
+    builder.with_db_cache(cache(address), _OWN_CACHE)
     return await builder.build()
 
 
@@ -73,7 +73,7 @@ async def _build_reader(address: Address, options: ReaderOptions) -> DbReader:
     # the other modes write a checkpoint; the types do not know that each mode is one
     builder.with_reader_mode(cast("ReaderMode", ReaderMode.FOLLOW_LATEST()))
     builder.with_options(options)
-    builder.with_db_cache(cache(), _OWN_CACHE)
+    builder.with_db_cache(cache(address), _OWN_CACHE)
     return await builder.build()
 
 

@@ -1,21 +1,31 @@
 """How the engine is set: what it keeps in memory, and how it tidies up."""
 
 import json
-from typing import Final
+from typing import Final, NamedTuple
 
 from slatedb.uniffi import DbCache, FoyerCacheOptions, ReaderOptions, Settings
 
 from windlass.stores.slatedb.address import Address
 
 _MIB: Final = 1 << 20
-_BLOCKS: Final = 4 * _MIB
-_INDEXES: Final = 4 * _MIB
 _SHARDS: Final = 2
-_TABLE: Final = 4 * _MIB
 _UNFLUSHED: Final = 32 * _MIB
-_LARGEST: Final = 16 * _MIB
 _MOST_TABLES: Final = 16
 """Tables that were not merged yet: with more of them writes wait for the compactor."""
+
+
+class _Sizes(NamedTuple):
+    """Bytes that the engine holds at a time: cached of either kind, of a table, of a merged one, and read to merge."""
+
+    cached: int
+    table: int
+    merged: int
+    fetched: int
+
+
+# each of them saves requests to a bucket, while a file that was just read or written is in the system's memory anyway
+_IN_A_BUCKET: Final = _Sizes(cached=4 * _MIB, table=4 * _MIB, merged=16 * _MIB, fetched=_MIB)
+_IN_A_FOLDER: Final = _Sizes(cached=2 * _MIB, table=2 * _MIB, merged=4 * _MIB, fetched=_MIB // 8)
 
 
 def settings_of(address: Address) -> Settings:
@@ -26,9 +36,10 @@ def settings_of(address: Address) -> Settings:
     return settings
 
 
-def cache() -> DbCache:
+def cache(address: Address) -> DbCache:
     """Return a small cache: the disk or the bucket has the rest, and what is new is in memory anyway."""
-    return DbCache.new_split_cache(_foyer(_BLOCKS), _foyer(_INDEXES))
+    size = _sizes(address).cached
+    return DbCache.new_split_cache(_foyer(size), _foyer(size))
 
 
 def flushes_to_a_table(address: Address) -> int:
@@ -49,7 +60,7 @@ def reader_options(
         manifest_poll_interval_ms=poll,
         # it makes no checkpoint, and yet this must be more than twice the interval
         checkpoint_lifetime_ms=poll * 10,
-        max_memtable_bytes=_TABLE,
+        max_memtable_bytes=_sizes(address).table,
         skip_wal_replay=skip_wal,
         object_store_max_retries=None if patient else 0,
     )
@@ -57,13 +68,13 @@ def reader_options(
 
 def values_of(address: Address) -> dict[str, object]:
     """Return what is set otherwise than the engine has it."""
-    remote = address.is_remote
+    remote, sizes = address.is_remote, _sizes(address)
     return {
         # the store flushes by itself, when it has something that must be durable
         "flush_interval": "60s",
         # an owner that has nothing to write learns by this that it is none any more
         "manifest_poll_interval": "1s" if remote else "500ms",
-        "l0_sst_size_bytes": _TABLE,
+        "l0_sst_size_bytes": sizes.table,
         "l0_max_ssts": _MOST_TABLES,
         "l0_max_ssts_per_key": _MOST_TABLES,
         "l0_flush_parallelism": 1,
@@ -83,8 +94,8 @@ def values_of(address: Address) -> dict[str, object]:
         "compactor_options.worker.max_concurrent_compactions": 1,
         "compactor_options.worker.max_subcompactions": 1,
         "compactor_options.worker.max_fetch_tasks": 2,
-        "compactor_options.worker.bytes_to_fetch": _MIB,
-        "compactor_options.worker.max_sst_size": _LARGEST,
+        "compactor_options.worker.bytes_to_fetch": sizes.fetched,
+        "compactor_options.worker.max_sst_size": sizes.merged,
         "garbage_collector_options.wal_fence_options.dry_run": True,
         # a file system cannot write over a file if it is as expected, which these files need: nothing would be removed
         "garbage_collector_options.boundary_files_enabled": address.kind != "file",
@@ -106,6 +117,10 @@ def _garbage(*, remote: bool) -> dict[str, object]:
         found[f"garbage_collector_options.{what}_options.interval"] = "60s" if remote else "10s"
         found[f"garbage_collector_options.{what}_options.min_age"] = "60s" if remote else age
     return found
+
+
+def _sizes(address: Address) -> _Sizes:
+    return _IN_A_BUCKET if address.is_remote else _IN_A_FOLDER
 
 
 def _foyer(size: int) -> DbCache:

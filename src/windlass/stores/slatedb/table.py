@@ -65,6 +65,7 @@ class Table(table.Table):
         self._places: dict[JobId, bytes] = {}
         self._apart: dict[JobId, records.Apart] = {}
         self._changed: dict[JobId, Record] = {}
+        self._finished: set[JobId] = set()
         self._touched: set[Queue] = set()
         self._fronts: dict[bytes, Front] = {}
         self.ended_servers: set[str] = set()
@@ -233,6 +234,9 @@ class Table(table.Table):
 
     def rest(self) -> None:
         """Forget what need not stay in memory; everything was written."""
+        # hardly ever does anybody ask for them again
+        self._forget_jobs([job_id for job_id in self._finished if job_id in self._jobs])
+        self._finished.clear()
         self._jobs.absent.clear()
         self._holders.forget()
         if self._apart:
@@ -256,6 +260,8 @@ class Table(table.Table):
         self._changes.clear()
         for record in self._changed.values():
             self._write_job(record, changes)
+            if record.state.finished:
+                self._finished.add(record.id)
         self._changed.clear()
         for queue in self._touched:
             changes[keys.queue_record(queue.name)] = records.encode(queue.kept())
