@@ -23,6 +23,8 @@ SECRET = "hunter2"  # noqa: S105 - to look for
 
 @pytest.fixture(autouse=True)
 def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    # it sets the credentials of all tests: begun within one of these, they would be gone with it
+    running()
     for name, value in {**CREDENTIALS, "AWS_SECRET_ACCESS_KEY": SECRET}.items():
         monkeypatch.setenv(name, value)
 
