@@ -55,6 +55,11 @@ async def enqueue(_: Store, name: str) -> Call:
     return lambda store: store.enqueue(jobs)
 
 
+async def enqueue_one(_: Store, name: str) -> Call:
+    job = a_job(name)
+    return lambda store: store.enqueue([job])
+
+
 async def enqueue_keyed(_: Store, name: str) -> Call:
     jobs = [a_job(name, unique=Unique("k"), kv={name.encode(): b"v"}), a_job(name)]
     return lambda store: store.enqueue(jobs)
@@ -238,9 +243,10 @@ async def take_keys(_: Store, name: str) -> Call:
 
 
 WRITES: Final[list[Scenario]] = [
-    enqueue, enqueue_keyed, replace, claim, claim_chosen, settle, ack, ack_and_forget, release, retry_later, renew,
-    note, cancel, retry, delete, reschedule, set_paused, rescue, promote, prune, write_schedule, remove_schedule, fire,
-    kv_write, lock, unlock, beat, leave, write_audit, write_timings, set_moved, unpack, let_go, take_keys,
+    enqueue, enqueue_one, enqueue_keyed, replace, claim, claim_chosen, settle, ack, ack_and_forget, release,
+    retry_later, renew, note, cancel, retry, delete, reschedule, set_paused, rescue, promote, prune, write_schedule,
+    remove_schedule, fire, kv_write, lock, unlock, beat, leave, write_audit, write_timings, set_moved, unpack, let_go,
+    take_keys,
 ]  # fmt: skip
 LOOKS: Final[dict[str, Call]] = {
     "due_in": lambda store: store.due_in(["q"]),

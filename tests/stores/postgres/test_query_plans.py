@@ -87,6 +87,7 @@ FOUND_BY: Final = [
     ("ack_and_forget", r"windlass_log_pkey .*\n.*Index Cond: \(seq = ANY"),
     ("enqueue", r"Conflict Arbiter Indexes: windlass_job_id_key"),
     ("enqueue_alike", r"Conflict Arbiter Indexes: windlass_job_id_key"),
+    ("enqueue_one", r"windlass_job_id_key .*\n.*Index Cond: \(id = "),
     ("known_ids", BY_ID),
     ("holders", BY_NAME),
     ("take_holds", r"Conflict Arbiter Indexes: windlass_hold_pkey"),

@@ -77,6 +77,24 @@ async def test_a_hit_that_waited_in_a_long_transaction_blocks_neither_the_claim_
     assert again[0].created
 
 
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+async def test_two_transactions_that_bring_the_same_id_at_once_make_one_job(
+    schema: str, store: Store, end: str
+) -> None:
+    job = a_job("q")
+    async with connection_to(schema) as first, connection_to(schema) as watcher:
+        await first.execute("begin")
+        await store.join(borrow(first)).enqueue([job])
+        second = asyncio.ensure_future(store.enqueue([job]))
+        await waiting_for_locks(watcher)
+        await first.execute(end)
+
+        assert await second == [Enqueued(job.id, created=end == "rollback")]
+
+    [stats] = await store.stats("q")
+    assert (stats.pending, stats.totals.enqueued) == (1, 1)
+
+
 async def test_whoever_waited_for_a_key_gets_it_when_the_first_rolls_back(schema: str, store: Store) -> None:
     async with connection_to(schema) as first, connection_to(schema) as watcher:
         await first.execute("begin")

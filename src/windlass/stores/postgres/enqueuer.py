@@ -41,7 +41,7 @@ class Enqueuer:
         if not jobs:
             return []
         # a key may have to be waited for, which only those who asked for one should do
-        if request_id is None and is_plain(jobs) and _is_small(jobs):
+        if request_id is None and _goes_with_others(jobs):
             return await self._plain.submit(jobs)
         named = request_id or self._new_request_id()
         done = await self._runner.run(
@@ -52,7 +52,8 @@ class Enqueuer:
         return done or []
 
     async def _insert(self, batches: list[Sequence[PreparedJob]]) -> list[list[Enqueued] | BaseException]:
-        jobs, request_id = list(chain.from_iterable(batches)), self._new_request_id()
+        jobs = batches[0] if len(batches) == 1 else list(chain.from_iterable(batches))
+        request_id = self._new_request_id()
         try:
             inserted = await self._runner.run(
                 lambda changes: insert_plain(changes, jobs, request_id),
@@ -68,6 +69,8 @@ class Enqueuer:
                 raise
             # one of them brings what cannot be kept, and only its caller is to hear of that
             return [await self._insert_alone(batch) for batch in batches]
+        if len(batches) == 1:
+            return [inserted]
         done = iter(inserted)
         return [list(islice(done, len(batch))) for batch in batches]
 
@@ -86,5 +89,8 @@ def doubt_of(job_id: JobId, unknown: OutcomeUnknown) -> OutcomeUnknown:
     return doubt
 
 
-def _is_small(jobs: Sequence[PreparedJob]) -> bool:
-    return len(jobs) <= AT_ONCE and sum(len(job.payload) for job in jobs) <= SMALL
+def _goes_with_others(jobs: Sequence[PreparedJob]) -> bool:
+    if len(jobs) == 1:
+        [job] = jobs
+        return job.unique is None and not job.kv and len(job.payload) <= SMALL
+    return is_plain(jobs) and len(jobs) <= AT_ONCE and sum(len(job.payload) for job in jobs) <= SMALL

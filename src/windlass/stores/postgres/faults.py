@@ -48,6 +48,7 @@ _KINDS: Final = {
 _LOST_CLASS: Final = "08"
 _CACHED_PLAN: Final = "RevalidateCachedQuery"
 _RECEIPTS: Final = "windlass_receipt_pkey"
+_JOB_IDS: Final = "windlass_job_id_key"
 _OURS: Final = "windlass_"
 _ANOTHER_HOLDS: Final = (
     "a transaction outside of Windlass holds a row or a key that is needed: end it (pg_stat_activity shows who is idle "
@@ -65,6 +66,9 @@ def kind(error: BaseException) -> Fault:
             return Fault.LOST
         if _is_outdated_plan(error, code):
             return Fault.STALE
+        if code == "23505" and getattr(error, "constraint_name", None) == _JOB_IDS:
+            # another transaction has brought this id at the same moment: the next look finds it
+            return Fault.TRANSIENT
         return _KINDS.get(code, Fault.FINAL)
     if isinstance(error, ssl.CertificateError | asyncpg.DataError | asyncpg.ClientConfigurationError):
         return Fault.FINAL

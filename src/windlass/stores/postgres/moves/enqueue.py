@@ -43,6 +43,9 @@ def insert_plain(changes: Changes, jobs: Sequence[PreparedJob], request_id: str 
     if request_id is not None and changes.repeated:
         parameters = [changes.now, request_id, *_columns(jobs), *_HERE_ANYWHERE]
         [(new, _, moved, _)] = yield Statement("enqueue_here", parameters)
+    elif request_id is not None and len(jobs) == 1 and _is_common(jobs[0]):
+        [(known, moved)] = yield Statement("enqueue_one", [changes.now, request_id, *_values(jobs[0])])
+        new = () if known else None
     elif request_id is not None and _are_alike(jobs):
         [(new, moved)] = yield Statement("enqueue_alike", [changes.now, request_id, *_alike_columns(jobs)])
     else:
@@ -230,6 +233,18 @@ def _are_alike(jobs: Sequence[PreparedJob]) -> bool:
         if (a_queue, a_kind, a_codec, a_priority, a_most) != (queue, kind, codec, priority, most):
             return False
     return True
+
+
+def _is_common(job: PreparedJob) -> bool:
+    """Whether a job runs at once, and has none of the rarer things."""
+    _, _, _, _, _, headers, tenant, _, _, run_at, delay, hold, _, parent_id, schedule_id, limit_key = job
+    return not (headers or tenant or hold or parent_id or schedule_id or limit_key or run_at or delay is not None)
+
+
+def _values(job: PreparedJob) -> tuple[object, ...]:
+    """Return the values of `enqueue_one.sql`."""
+    id, queue, kind, payload, codec, _, _, priority, most, *_ = job
+    return id, payload, queue, kind, codec, priority, most
 
 
 def _alike_columns(jobs: Sequence[PreparedJob]) -> list[object]:

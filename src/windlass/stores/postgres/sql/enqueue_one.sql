@@ -1,0 +1,28 @@
+-- One job that runs at once and has none of the rarer things. An id that is here already is left as it is: it is looked for
+-- first, since an insert that expects a conflict writes more. Where another transaction brings the same id at the same
+-- moment this fails as a whole, and finds it when it is repeated. A store that was moved takes nothing, and says so.
+with moment as materialized (
+    select
+        coalesce($1::timestamptz, clock_timestamp()) as now,
+        (select value from windlass_meta where name = 'moved' and value <> '') as moved,
+        exists (select from windlass_job where id = $3::uuid) as known
+),
+added as (
+    insert into windlass_job (id, queue, kind, payload, codec, priority, state, max_attempts, created_at, run_at)
+    select $3::uuid, $5::text, $6::text, $4::bytea, $7::text, $8::integer, 'pending', $9::integer, now, now
+    from moment
+    where moved is null and not known
+),
+counted as (
+    insert into windlass_delta (minute, queue, kind, pending, enqueued_total)
+    select date_trunc('minute', now), $5::text, coalesce($6::text, ''), 1, 1
+    from moment
+    where moved is null and not known
+),
+receipt as (
+    insert into windlass_receipt (request_id, at, reply)
+    select $2::text, now, case when known then '' end
+    from moment
+    where moved is null
+)
+select known, moved from moment
