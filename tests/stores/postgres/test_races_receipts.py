@@ -11,7 +11,7 @@ import pytest
 from tests.postgres.frames import Request
 from tests.postgres.proxy import Proxy
 from tests.stores.postgres.racing import MINUTE, connection_to, opened
-from windlass.core.job import Failure
+from windlass.core.job import Enqueued, Failure
 from windlass.core.retention import Retention
 from windlass.core.store import AuditEntry, CancelOutcome, ClaimRequest, KvWrite, Settled, Settlement, Store
 from windlass.core.unique import Unique
@@ -64,6 +64,20 @@ async def test_a_claim_with_a_name_whose_jobs_have_ended_gives_no_others(store: 
     await store.settle([Settlement(claim.job.id, claim.token, ToSucceeded())])
 
     assert await store.claim(ClaimRequest(["q"], 1, MINUTE), request_id="r") == []
+
+
+async def test_the_calls_of_a_store_are_named_in_rising_order_and_never_as_those_of_another(
+    schema: str, store: Store, outside: "asyncpg.Connection[Any]"
+) -> None:
+    async with opened(schema) as other:
+        for _ in range(20):
+            await store.enqueue([a_job("q")])
+            await other.enqueue([a_job("q")])
+
+    names = [row[0] for row in await outside.fetch("select request_id from windlass_receipt order by at, ctid")]
+    of_store, of_other = names[::2], names[1::2]
+    assert len(set(names)) == 40
+    assert (sorted(of_store), sorted(of_other)) == (of_store, of_other)
 
 
 class Calls:
@@ -134,6 +148,20 @@ class Calls:
         assert [one.created for one in answer] == [True, True]
         [stats] = await self._direct.stats("q")
         assert (stats.pending, stats.totals.enqueued) == (2, 2)
+
+    async def enqueue_one(self, ready: "Ready") -> None:
+        await ready()
+        [answer] = await self._store.enqueue([a_job("q")])
+        assert answer.created
+        [stats] = await self._direct.stats("q")
+        assert (stats.pending, stats.totals.enqueued) == (1, 1)
+
+    async def enqueue_one_that_is_here(self, ready: "Ready") -> None:
+        await self._direct.enqueue([job := a_job("q")])
+        await ready()
+        assert await self._store.enqueue([job]) == [Enqueued(job.id, created=False)]
+        [stats] = await self._direct.stats("q")
+        assert (stats.pending, stats.totals.enqueued) == (1, 1)
 
     async def enqueue_keyed(self, ready: "Ready") -> None:
         await ready()

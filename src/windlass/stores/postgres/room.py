@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
+from itertools import count
 
 from windlass.core.clock import Clock, Rng
 from windlass.core.job import Claim
@@ -44,6 +45,8 @@ class Room:
         self.pid = os.getpid()
         self.pooled = pooled
         self._rng = rng
+        self._requests = rng.token_bytes(REQUEST_BYTES).hex()
+        self._request = count()
         self._clock = clock
         self._options = options
         self._hub = hub
@@ -61,7 +64,8 @@ class Room:
 
     def new_request_id(self) -> str:
         """Name a call, so that its repetition is known."""
-        return self._rng.token_bytes(REQUEST_BYTES).hex()
+        # a room is never shared with a forked process, and names that rise are added at one place of their index
+        return f"{self._requests}{next(self._request):010x}"
 
     def join(self, borrowed: Borrowed) -> Joined:
         """Work inside a caller's own transaction, or in one that we lent."""
