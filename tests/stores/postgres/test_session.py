@@ -223,6 +223,46 @@ async def test_a_statement_that_was_left_alone_breaks_the_session(session: Sessi
     assert session.broken
 
 
+async def test_a_statement_without_an_answer_is_given_up_at_its_deadline(session: Session) -> None:
+    session.give_up_at(asyncio.get_running_loop().time() + 0.05)
+
+    with pytest.raises(TimeoutError):
+        await session.fetch("sleep", [60.0])
+
+    assert session.broken
+
+
+async def test_the_timer_of_an_earlier_call_leaves_a_later_one_its_time(session: Session) -> None:
+    now = asyncio.get_running_loop().time()
+    session.give_up_at(now + 0.05)
+    await session.fetch("sleep", [0.0])
+    session.give_up_at(None)
+    session.give_up_at(now + 60)
+
+    await session.fetch("sleep", [0.1])
+
+    assert not session.broken
+
+
+async def test_a_call_with_less_time_than_the_one_before_is_given_up_sooner(session: Session) -> None:
+    now = asyncio.get_running_loop().time()
+    session.give_up_at(now + 60)
+    session.give_up_at(None)
+    session.give_up_at(now + 0.05)
+
+    with pytest.raises(TimeoutError):
+        await session.fetch("sleep", [60.0])
+
+
+async def test_a_session_that_is_not_waited_for_is_not_given_up(session: Session) -> None:
+    session.give_up_at(asyncio.get_running_loop().time() + 0.02)
+    session.give_up_at(None)
+
+    await session.fetch("sleep", [0.1])
+
+    assert not session.broken
+
+
 async def test_a_session_that_was_cut_off_is_closed(session: Session) -> None:
     session.terminate()
 

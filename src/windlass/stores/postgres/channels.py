@@ -5,6 +5,8 @@ import json
 from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple, cast
 
+import msgspec
+
 from windlass.core.topics import Topic, queue_topic
 
 _MOST_BYTES: Final = 7_000  # Postgres takes 8,000
@@ -45,5 +47,5 @@ def topics_in(payload: str) -> list[Topic] | None:
 
 
 def _payload(topics: Collection[Topic]) -> str:
-    text = json.dumps(sorted(topics), separators=(",", ":"))
+    text = msgspec.json.encode(sorted(topics)).decode()
     return text if len(text) <= _MOST_BYTES else "[]"

@@ -94,9 +94,10 @@ class Listener(Listening):
 
     async def _ask(self, session: Session, name: str, parameters: list[object]) -> None:
         try:
-            async with asyncio.timeout(ANSWER_WITHIN):
-                await session.fetch(name, parameters)
+            session.give_up_at(asyncio.get_running_loop().time() + ANSWER_WITHIN)
+            await session.fetch(name, parameters)
         finally:
+            session.give_up_at(None)
             # whoever waits for it to end is told so by the driver
             if session.broken:
                 session.terminate()

@@ -57,8 +57,7 @@ class Notifier:
             while self._news:
                 news, self._news = self._news, set()
                 try:
-                    async with asyncio.timeout(SEND_WITHIN):
-                        await self._send(news)
+                    await self._send(news)
                 except Exception as error:  # noqa: BLE001 - polling finds what it told of
                     logger.debug("news could not be sent: %r", error)
                 if not self._closing:
@@ -69,6 +68,13 @@ class Notifier:
     async def _send(self, news: set[Topic]) -> None:
         for channel, payload in letters(self._channels, news):
             if not await self._listener.tell(channel, payload):
-                deadline = asyncio.get_running_loop().time() + SEND_WITHIN
-                async with self._connections.session(deadline) as session:
-                    await session.fetch("notify", [channel, payload])
+                await self._send_otherwise(channel, payload)
+
+    async def _send_otherwise(self, channel: str, payload: str) -> None:
+        deadline = asyncio.get_running_loop().time() + SEND_WITHIN
+        async with self._connections.session(deadline) as session:
+            session.give_up_at(deadline)
+            try:
+                await session.fetch("notify", [channel, payload])
+            finally:
+                session.give_up_at(None)

@@ -95,14 +95,29 @@ class Runner:
         try:
             if steps.ended():
                 return steps.answer()
-            async with self._connections.session(deadline) as session, asyncio.timeout_at(deadline):
-                return await call.way(session, steps)
+            return await self._on_a_session(call, steps, deadline)
         except Exception as error:
             call.in_doubt |= steps.sent and kind(error) is Fault.LOST
             raise
         finally:
             call.news |= changes.topics
             steps.close()
+
+    async def _on_a_session(self, call: "_Call[T]", steps: "_Steps[T]", deadline: float) -> T:
+        session = await self._connections.take(deadline)
+        met: BaseException | None = None
+        try:
+            # by the session's own timer: one of asyncio's for each call would be a tenth of its processor time
+            session.give_up_at(deadline)
+            return await call.way(session, steps)
+        except BaseException as error:
+            met = error
+            raise
+        finally:
+            session.give_up_at(None)
+            self._connections.give(session, met)
+            # an error that holds itself by its frames would keep the session
+            del met
 
     def _spread(self, topics: set[Topic]) -> None:
         if topics:

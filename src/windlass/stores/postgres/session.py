@@ -54,7 +54,11 @@ class Session:
         self.pid = connection.get_server_pid()
         """The server process that is ours, or what a pooler gave out as such."""
         self._options = options
-        self._took_writes = needs_writes(options.dsn) and not _says_read_only(connection)
+        self._server = connection.get_settings()
+        self._took_writes = needs_writes(options.dsn) and not _says_read_only(self._server)
+        self._deadline: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._late = False
         self._under_way = False
         self._in_transaction = False
 
@@ -74,14 +78,23 @@ class Session:
 
         The server says so beside its next answer, to a look too: that answer is the last one to be had from here.
         """
-        return self._took_writes and not self.closed and _says_read_only(self.connection)
+        return self._took_writes and _says_read_only(self._server) and not self.closed
 
     async def fetch(self, name: str, parameters: Sequence[object] = ()) -> Rows:
         """Run `sql/<name>.sql` and return its rows; behind a pooler in a transaction of its own, if there is none."""
         if self.pooled and not self._in_transaction:
             async with self.transaction():
                 return await self._fetch(name, parameters)
-        return await self._fetch(name, parameters)
+        return cast("Rows", await self._answer(self.connection.fetch(sql(name), *parameters)))
+
+    def give_up_at(self, deadline: float | None) -> None:
+        """Cut the connection off when no answer has come by `deadline`, of the running loop's clock: `TimeoutError`.
+
+        None takes that back. A timer is not set anew for each call: one that is too early looks when it is due.
+        """
+        self._deadline = deadline
+        if deadline is not None and (self._timer is None or self._timer.when() > deadline):
+            self._set_timer(deadline)
 
     async def many(self, name: str, rows: Sequence[Sequence[object]]) -> None:
         """Run `sql/<name>.sql` once for each of `rows`, all or none."""
@@ -135,6 +148,7 @@ class Session:
         if self._under_way:
             self.terminate()
             return
+        self._stop_timer()
         try:
             await self.connection.close(timeout=_CLOSE_WITHIN)
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
@@ -143,6 +157,7 @@ class Session:
 
     def terminate(self) -> None:
         """Cut the connection off at once; what is under way on it may or may not be done."""
+        self._stop_timer()
         self.connection.terminate()
 
     def abandon(self) -> None:
@@ -170,17 +185,37 @@ class Session:
         self._under_way = True
         try:
             answer = await statement
-        except asyncpg.PostgresError:
-            # an answer too: nothing is still to come
-            self._under_way = False
-            raise
-        except AttributeError:
-            # the driver does not expect that somebody else cuts the connection off
-            if self.closed:
+        except Exception as error:
+            if self._late:
+                raise TimeoutError from None
+            if isinstance(error, asyncpg.PostgresError):
+                # an answer too: nothing is still to come
+                self._under_way = False
+            elif isinstance(error, AttributeError) and self.closed:
+                # the driver does not expect that somebody else cuts the connection off
                 raise ConnectionAbortedError("the connection was cut off") from None
             raise
         self._under_way = False
         return answer
+
+    def _set_timer(self, deadline: float) -> None:
+        self._stop_timer()
+        self._timer = asyncio.get_running_loop().call_at(deadline, self._look_at_time)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look_at_time(self) -> None:
+        self._timer = None
+        if self._deadline is None:
+            return
+        if asyncio.get_running_loop().time() < self._deadline:
+            self._set_timer(self._deadline)
+            return
+        self._late = True
+        self.terminate()
 
 
 async def open_session(options: Options, *, timeout: float) -> Session:
@@ -298,9 +333,9 @@ async def _is_ours(session: Session, options: Options) -> bool:
     return bool(settled) and pid == session.pid
 
 
-def _says_read_only(connection: "asyncpg.Connection[asyncpg.Record]") -> bool:
+def _says_read_only(server: object) -> bool:
     """Return what the server has told last; a pooler may have told it long ago, so only a change of it counts."""
-    return getattr(connection.get_settings(), "default_transaction_read_only", "off") == "on"
+    return getattr(server, "default_transaction_read_only", "off") == "on"
 
 
 @contextmanager
