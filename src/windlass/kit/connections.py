@@ -92,13 +92,14 @@ class Connections(Generic[S]):
         self._closed = False
         self._all_back = asyncio.Event()
 
-    def session(self, deadline: float) -> "_Lent[S]":
+    def session(self, deadline: float, *, aside: bool = False) -> "_Lent[S]":
         """Lend a session, `async with`, that is there by `deadline` (of the running loop's clock).
 
+        With `aside` the one that was used last, if there is another, is left to those who wait for their answer.
         Raises `StoreUnavailable` when none was free or could be opened by then. A session that a statement was left
         alone on is cut off, and never given to anybody again.
         """
-        return _Lent(self, deadline)
+        return _Lent(self, deadline, aside=aside)
 
     async def close(self) -> None:
         """Close all sessions; those in use are waited for a few seconds, then cut off."""
@@ -125,13 +126,13 @@ class Connections(Generic[S]):
         if self._forked():
             self._leave_to_parent()
 
-    async def take(self, deadline: float) -> S:
+    async def take(self, deadline: float, *, aside: bool = False) -> S:
         """Return a session that is nobody else's until it is given back; see `session`."""
         if self._forked():
             self._leave_to_parent()
         await self._turn(deadline)
         try:
-            session = self._take_idle() or await self._open(deadline)
+            session = self._take_idle(aside=aside) or await self._open(deadline)
             self._check_open(session)
         except BaseException:
             self._turns.release()
@@ -196,9 +197,9 @@ class Connections(Generic[S]):
             retryable=True,
         )
 
-    def _take_idle(self) -> S | None:
+    def _take_idle(self, *, aside: bool = False) -> S | None:
         while self._idle:
-            session = self._idle.pop()
+            session = self._idle.pop(-2 if aside and len(self._idle) > 1 else -1)
             if not session.broken:
                 return session
             # the server has hung up while nobody used it
@@ -256,15 +257,16 @@ class Connections(Generic[S]):
 class _Lent(Generic[S]):
     """A session for as long as somebody is in the `async with` block."""
 
-    __slots__ = ("_connections", "_deadline", "_session")
+    __slots__ = ("_aside", "_connections", "_deadline", "_session")
 
-    def __init__(self, connections: Connections[S], deadline: float) -> None:
+    def __init__(self, connections: Connections[S], deadline: float, *, aside: bool) -> None:
+        self._aside = aside
         self._connections = connections
         self._deadline = deadline
         self._session: S | None = None
 
     async def __aenter__(self) -> S:
-        self._session = await self._connections.take(self._deadline)
+        self._session = await self._connections.take(self._deadline, aside=self._aside)
         return self._session
 
     async def __aexit__(

@@ -71,6 +71,21 @@ async def test_the_session_that_was_used_last_is_given_out_first(connections: Co
     assert await pid_of(connections) == second.pid
 
 
+async def test_whoever_steps_aside_leaves_that_one_to_others_unless_it_is_alone(
+    connections: Connections,
+) -> None:
+    first, second, third = [await connections.take(soon()) for _ in range(3)]
+    connections.give(first)
+    alone = await connections.take(soon(), aside=True)
+    for session in (first, second, third):
+        connections.give(session)
+
+    async with connections.session(soon(), aside=True) as session:
+        assert session is second
+
+    assert alone is first
+
+
 async def test_who_has_to_wait_is_served_in_turn(connections: Connections) -> None:
     taken = [await connections.take(soon()) for _ in range(3)]
     served: list[int] = []

@@ -72,7 +72,7 @@ class Notifier:
 
     async def _send_otherwise(self, channel: str, payload: str) -> None:
         deadline = asyncio.get_running_loop().time() + SEND_WITHIN
-        async with self._connections.session(deadline) as session:
+        async with self._connections.session(deadline, aside=True) as session:
             session.give_up_at(deadline)
             try:
                 await session.fetch("notify", [channel, payload])
