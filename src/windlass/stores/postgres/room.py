@@ -3,12 +3,12 @@
 import asyncio
 import os
 from collections.abc import Sequence
-from itertools import count
 
 from windlass.core.clock import Clock, Rng
 from windlass.core.job import Claim
 from windlass.core.store import Borrowed, Joined
 from windlass.core.topics import Hub, Topic
+from windlass.kit.request_names import RequestNames
 from windlass.stores.postgres.adder import Adder
 from windlass.stores.postgres.claimer import Claimer
 from windlass.stores.postgres.connections import Connections
@@ -23,8 +23,6 @@ from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.runner import Runner
 from windlass.stores.postgres.settler import Settler
 from windlass.stores.postgres.survey import Survey
-
-REQUEST_BYTES = 16
 
 
 class Room:
@@ -44,9 +42,7 @@ class Room:
         """Work through `connections`; `open_room` has looked at the database."""
         self.pid = os.getpid()
         self.pooled = pooled
-        self._rng = rng
-        self._requests = rng.token_bytes(REQUEST_BYTES).hex()
-        self._request = count()
+        self.new_request_id = RequestNames(rng).new
         self._clock = clock
         self._options = options
         self._hub = hub
@@ -61,11 +57,6 @@ class Room:
         self.claimer = Claimer(self.runner, self._claimed, self.new_request_id)
         self.settler = Settler(self.runner, self.new_request_id)
         self.lender = Lender(options, self._ring)
-
-    def new_request_id(self) -> str:
-        """Name a call, so that its repetition is known."""
-        # a room is never shared with a forked process, and names that rise are added at one place of their index
-        return f"{self._requests}{next(self._request):010x}"
 
     def join(self, borrowed: Borrowed) -> Joined:
         """Work inside a caller's own transaction, or in one that we lent."""

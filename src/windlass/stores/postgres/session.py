@@ -14,6 +14,7 @@ import asyncpg
 from asyncpg.connect_utils import SessionAttribute
 
 from windlass.core.errors import StoreReadOnly
+from windlass.kit.deadline import Deadline
 from windlass.stores.postgres.certificates import check_files
 from windlass.stores.postgres.faults import sqlstate
 from windlass.stores.postgres.hosts import Host, driver_chooses_host, hosts_of, needs_writes
@@ -56,8 +57,7 @@ class Session:
         self._options = options
         self._server = connection.get_settings()
         self._took_writes = needs_writes(options.dsn) and not _says_read_only(self._server)
-        self._deadline: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._deadline = Deadline(self._give_up)
         self._late = False
         self._under_way = False
         self._in_transaction = False
@@ -90,11 +90,12 @@ class Session:
     def give_up_at(self, deadline: float | None) -> None:
         """Cut the connection off when no answer has come by `deadline`, of the running loop's clock: `TimeoutError`.
 
-        None takes that back. A timer is not set anew for each call: one that is too early looks when it is due.
+        None takes that back.
         """
-        self._deadline = deadline
-        if deadline is not None and (self._timer is None or self._timer.when() > deadline):
-            self._set_timer(deadline)
+        if deadline is None:
+            self._deadline.clear()
+        else:
+            self._deadline.set(deadline)
 
     async def many(self, name: str, rows: Sequence[Sequence[object]]) -> None:
         """Run `sql/<name>.sql` once for each of `rows`, all or none."""
@@ -148,7 +149,7 @@ class Session:
         if self._under_way:
             self.terminate()
             return
-        self._stop_timer()
+        self._deadline.close()
         try:
             await self.connection.close(timeout=_CLOSE_WITHIN)
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
@@ -157,7 +158,7 @@ class Session:
 
     def terminate(self) -> None:
         """Cut the connection off at once; what is under way on it may or may not be done."""
-        self._stop_timer()
+        self._deadline.close()
         self.connection.terminate()
 
     def abandon(self) -> None:
@@ -198,22 +199,7 @@ class Session:
         self._under_way = False
         return answer
 
-    def _set_timer(self, deadline: float) -> None:
-        self._stop_timer()
-        self._timer = asyncio.get_running_loop().call_at(deadline, self._look_at_time)
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _look_at_time(self) -> None:
-        self._timer = None
-        if self._deadline is None:
-            return
-        if asyncio.get_running_loop().time() < self._deadline:
-            self._set_timer(self._deadline)
-            return
+    def _give_up(self) -> None:
         self._late = True
         self.terminate()
 
