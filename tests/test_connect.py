@@ -60,8 +60,8 @@ def test_a_url_that_is_no_string_is_refused() -> None:
     [
         ("postgres", "asyncpg", "postgres"),
         ("postgresql", "asyncpg", "postgres"),
-        ("redis", "redis", "redis"),
-        ("redis+sentinel", "redis", "redis"),
+        ("redis", "hiredis", "redis"),
+        ("redis+sentinel", "hiredis", "redis"),
     ],
 )
 @pytest.mark.parametrize("take", ["connect", "migrator"])

@@ -284,7 +284,7 @@ def _postgres_migrator(url: StoreURL) -> Migrator:
 
 def _redis(url: StoreURL, clock: Clock, rng: Rng) -> Store:
     url.check_options(_REDIS_OPTIONS)
-    with _driver_of(url, "redis", "redis"):
+    with _driver_of(url, "hiredis", "redis"):
         from windlass.stores.redis import RedisStore
         from windlass.stores.redis.address import read_address
 
@@ -293,7 +293,7 @@ def _redis(url: StoreURL, clock: Clock, rng: Rng) -> Store:
 
 def _redis_migrator(url: StoreURL) -> Migrator:
     url.check_options(_REDIS_OPTIONS)
-    with _driver_of(url, "redis", "redis"):
+    with _driver_of(url, "hiredis", "redis"):
         from windlass.stores.redis.address import read_address
         from windlass.stores.redis.migrator import RedisMigrator
 

@@ -37,7 +37,7 @@ MORE = {
 SPREAD = MORE["`?spread=queues`"]
 SCRIPTS = Path(redis.__file__).parent / "scripts"
 CALLED = re.compile(r"(?:call|change)\(\s*'([A-Z]+)'")
-HARMLESS = {"client|setinfo", "config|get"}
+HARMLESS = {"config|get"}
 """What may be refused."""
 
 

@@ -1,7 +1,7 @@
 """Runs the scripts of one prefix, those that may be repeated and those that must not be done twice."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from windlass.stores.redis.requests import Ask
@@ -14,7 +14,10 @@ RECEIPT_SPARE: Final = 60
 
 
 class Caller:
-    """What changes the keys that begin with one prefix goes through here."""
+    """What changes the keys that begin with one prefix goes through here.
+
+    Many calls are made one after the other: nothing here is a coroutine that would only wait for another.
+    """
 
     def __init__(
         self, runner: Runner, prefix: str, new_request_id: Callable[[], str], *, queue_number: int | None = None
@@ -26,19 +29,19 @@ class Caller:
         self._kept = math.ceil(runner.patience) + RECEIPT_SPARE
         self.new_request_id = new_request_id
 
-    async def look(self, name: str, ask: Ask) -> bytes:
+    def look(self, name: str, ask: Ask) -> Awaitable[bytes]:
         """Run a script that only reads."""
-        return await self._runner.look(self._prefix, name, ask)
+        return self._runner.look(self._prefix, name, ask)
 
-    async def run(self, name: str, ask: Ask) -> bytes:
+    def run(self, name: str, ask: Ask) -> Awaitable[bytes]:
         """Run a move that does no harm when it is repeated."""
-        return await self._runner.run(self._prefix, name, ask)
+        return self._runner.run(self._prefix, name, ask)
 
-    async def once(self, name: str, ask: Ask, request_id: str | None = None, *, doubt: str | None = None) -> bytes:
+    def once(self, name: str, ask: Ask, request_id: str | None = None, *, doubt: str | None = None) -> Awaitable[bytes]:
         """Run a move that must not be done twice; one that a caller has named may have been done before."""
         ask |= {"request": request_id or self.new_request_id(), "kept": self._kept}
         if self._queue_number is not None:
             ask["queue_number"] = self._queue_number
         if request_id is not None:
             ask |= {"again": True, "kept": RECEIPT_KEPT}
-        return await self._runner.run(self._prefix, name, ask, doubt=doubt)
+        return self._runner.run(self._prefix, name, ask, doubt=doubt)

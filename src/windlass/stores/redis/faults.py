@@ -4,9 +4,10 @@ import ssl
 from enum import Enum
 from typing import Final
 
-from redis import exceptions as redis
+import hiredis
 
 from windlass.core.errors import StoreFull, StoreMoved, StoreReadOnly, StoreUnavailable, WindlassError
+from windlass.stores.redis.line import Refused
 
 
 class Fault(Enum):
@@ -29,40 +30,60 @@ class NotReplicated(ConnectionError):
         super().__init__(f"{have_it} of {wanted} replicas have the write")
 
 
-_ELSEWHERE: Final = ("READONLY", "MOVED", "CLUSTERDOWN", "MASTERDOWN", "UNBLOCKED", "WAIT cannot be used with replica")
+_ELSEWHERE: Final = (
+    "READONLY ",
+    "MOVED ",
+    "CLUSTERDOWN ",
+    "MASTERDOWN ",
+    "UNBLOCKED ",
+    "WAIT cannot be used with replica",
+)
 _HUNG_UP: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 _MOVED: Final = "STOREMOVED "
 """What a script says that would have begun something new in a store that was moved, before the place of its jobs."""
-_TRANSIENT: Final = ("LOADING", "BUSY", "ASK", "TRYAGAIN", "NOSCRIPT", "NOREPLICAS")
+# A slot in motion asks to look elsewhere for what is not here. Some keys of ours are there and some are here, so nobody
+# can run a script before all of them have arrived.
+_TRANSIENT: Final = ("LOADING ", "BUSY ", "ASK ", "TRYAGAIN ", "NOSCRIPT ", "NOREPLICAS ")
+_LOGIN: Final = (
+    "NOAUTH ",
+    "WRONGPASS ",
+    "invalid password",
+    "AUTH <password> called without any password",
+    "Client sent AUTH, but no password is set",
+)
+_TOO_MANY: Final = "max number of clients"
+"""What a server says before it hangs up."""
 
 
-def text_of(error: BaseException) -> str:
-    """Return what the server said, which begins with a word in capitals."""
-    return str(error)
+def is_elsewhere(error: BaseException) -> bool:
+    """Whether a node of a Cluster names another one that has the keys."""
+    return isinstance(error, Refused) and error.code == "MOVED"
+
+
+def is_of_login(error: Refused) -> bool:
+    """Whether user or password were refused."""
+    return str(error).startswith(_LOGIN)
 
 
 def kind(error: BaseException) -> Fault:
     """Judge an error of a call, also one that was translated where a connection could not be had."""
     if isinstance(error, WindlassError):
         return Fault.LOST if isinstance(error, StoreUnavailable) and error.retryable else Fault.FINAL
-    if isinstance(error, redis.AuthenticationError | redis.AuthorizationError | FileNotFoundError):
+    if isinstance(error, Refused):
+        return _kind_of_refusal(str(error))
+    if isinstance(error, FileNotFoundError):
         return Fault.FINAL
     if isinstance(error, ssl.SSLError):
         return Fault.LOST if isinstance(error, _HUNG_UP) else Fault.FINAL
-    if isinstance(error, redis.ReadOnlyError | redis.MovedError | redis.ClusterDownError):
+    return Fault.LOST if isinstance(error, OSError | EOFError) else Fault.FINAL
+
+
+def _kind_of_refusal(text: str) -> Fault:
+    if text.startswith(_ELSEWHERE):
         return Fault.ELSEWHERE
-    # A slot in motion asks to look elsewhere for what is not here. Some keys of ours are there and some are here, so
-    # nobody can run a script before all of them have arrived.
-    if isinstance(error, redis.BusyLoadingError | redis.NoScriptError | redis.AskError | redis.TryAgainError):
+    if text.startswith(_TRANSIENT):
         return Fault.TRANSIENT
-    if isinstance(error, redis.ResponseError):
-        text = text_of(error)
-        if text.startswith(_ELSEWHERE):
-            return Fault.ELSEWHERE
-        return Fault.TRANSIENT if text.startswith(_TRANSIENT) else Fault.FINAL
-    if isinstance(error, OSError | EOFError | TimeoutError | redis.ConnectionError | redis.TimeoutError):
-        return Fault.LOST
-    return Fault.FINAL
+    return Fault.LOST if text.startswith(_TOO_MANY) else Fault.FINAL
 
 
 def translate(error: BaseException, where: str) -> WindlassError:
@@ -75,7 +96,7 @@ def translate(error: BaseException, where: str) -> WindlassError:
 
 
 def _translated(error: BaseException, where: str) -> WindlassError:
-    text = text_of(error)
+    text = str(error)
     if text.startswith(_MOVED):
         return StoreMoved(text.removeprefix(_MOVED))
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -85,36 +106,36 @@ def _translated(error: BaseException, where: str) -> WindlassError:
             f"no encrypted connection to {where}: {text}: check whether it speaks TLS, and the files of ?tls_ca=, "
             "?tls_cert= and ?tls_key="
         )
-    if isinstance(error, redis.AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS")):
+    if text.startswith(_LOGIN):
         return StoreUnavailable(f"{where} refused user or password: check those in the URL ({text})")
-    if isinstance(error, redis.NoPermissionError) or text.startswith("NOPERM"):
+    if text.startswith("NOPERM "):
         return StoreUnavailable(
             f"{where} refused the user ({text}): give it the rights that howto/run-on-redis.md in the docs lists"
         )
-    if isinstance(error, redis.OutOfMemoryError) or text.startswith("OOM"):
+    if text.startswith("OOM "):
         return StoreFull(
             f"{where} has no memory left: raise its maxmemory, or keep fewer finished jobs", retryable=True
         )
     if text.startswith("MISCONF"):
         return StoreReadOnly(f"{where} takes no writes, since it cannot save them: {text}", retryable=True)
-    if isinstance(error, redis.ReadOnlyError) or text.startswith("READONLY"):
+    if text.startswith("READONLY "):
         return StoreReadOnly(f"{where} takes no writes: it is a replica; name the master in the URL", retryable=True)
-    if text.startswith("max number of clients"):
+    if text.startswith(_TOO_MANY):
         return StoreUnavailable(
             f"{where} has too many clients: raise its maxclients, or lower ?connections=", retryable=True
         )
     if isinstance(error, NotReplicated):
         return StoreUnavailable(f"of {where} only {text}: connect more, or lower ?wait=", retryable=True)
-    if isinstance(error, redis.MovedError):
+    if is_elsewhere(error):
         return StoreUnavailable(
             f"the servers of {where} send these keys from one to another ({text}): all waits until they agree",
             retryable=True,
         )
-    if isinstance(error, redis.AskError):
+    if text.startswith("ASK "):
         return StoreUnavailable(
             f"{where} is moving the slot of these keys: all waits until that is done", retryable=True
         )
-    if isinstance(error, redis.ClusterDownError):
+    if text.startswith(("CLUSTERDOWN ", "MASTERDOWN ")):
         return StoreUnavailable(
             f"{where} has no server for these keys: {text}: look whether all of its masters are up", retryable=True
         )
@@ -125,7 +146,7 @@ def _translated(error: BaseException, where: str) -> WindlassError:
             "the URL",
             retryable=True,
         )
-    if isinstance(error, redis.InvalidResponse):
+    if isinstance(error, hiredis.ProtocolError):
         return StoreUnavailable(f"what answers as {where} is no Redis ({text}): check host, port and TLS of the URL")
     if text.startswith("unknown command 'SENTINEL'"):
         return StoreUnavailable(

@@ -108,6 +108,8 @@ class Moves:
 
     async def _enqueue_plain(self, batches: list[Sequence[PreparedJob]]) -> list[list[Enqueued] | BaseException]:
         try:
+            if len(batches) == 1:
+                return [await self._enqueue(batches[0], None)]
             done = iter(await self._enqueue(list(chain.from_iterable(batches)), None))
         except OutcomeUnknown as unknown:
             # each caller is told of a job of its own, to ask for it again

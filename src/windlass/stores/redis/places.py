@@ -2,19 +2,17 @@
 
 import asyncio
 import logging
-from operator import attrgetter
 from typing import Final, Protocol
 
-from redis.exceptions import AuthenticationError, MovedError
-
 from windlass.core.errors import StoreReadOnly, StoreUnavailable
+from windlass.stores.redis.faults import is_elsewhere, is_of_login
+from windlass.stores.redis.line import Refused
 from windlass.stores.redis.options import Options, Place
 from windlass.stores.redis.wire import Wire, open_wire
 
 logger = logging.getLogger("windlass.redis")
 
 _ONE_SENTINEL: Final = 1.0
-_address: Final = attrgetter("host", "port")
 _MASTER: Final = b"\r\nrole:master\r\n"
 
 
@@ -44,7 +42,7 @@ class OnePlace:
 
     def moved(self, prefix: str, error: Exception) -> None:  # noqa: ARG002 - whatever it was
         """Try the next one; raises when it is one of a Cluster, which has more than we know of."""
-        if isinstance(error, MovedError):
+        if is_elsewhere(error):
             message = f"{self._where} is a node of a Cluster: write redis+cluster:// in place of redis://"
             raise StoreUnavailable(message) from error
         self._places.append(self._places.pop(0))
@@ -102,7 +100,9 @@ class BySentinel:
                 found = await wire.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._options.master or "")
             finally:
                 wire.terminate()
-        except AuthenticationError as error:
+        except Refused as error:
+            if not is_of_login(error):
+                raise
             message = (
                 f"the Sentinel at {sentinel} refused user or password: check ?sentinel_user= and ?sentinel_password= "
                 f"of the URL ({error})"
@@ -126,11 +126,11 @@ class InCluster:
 
     def moved(self, prefix: str, error: Exception) -> None:
         """Go where the reply says, or ask another node when one does not answer."""
-        if isinstance(error, MovedError):
+        if is_elsewhere(error):
             was = self._at.get(prefix) or self._nodes[0]
             # a node that does not know its own name leaves the host empty
-            host, port = _address(error)
-            self._at[prefix] = place = Place(host or was.host, port)
+            host, _, port = str(error).rpartition(" ")[2].rpartition(":")
+            self._at[prefix] = place = Place(host or was.host, int(port))
             if place not in self._nodes:
                 self._nodes.append(place)
         else:

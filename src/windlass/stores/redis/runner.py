@@ -4,10 +4,9 @@ import asyncio
 import random
 import secrets
 import struct
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
-
-from redis.exceptions import MovedError, NoScriptError
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Sequence
+from typing import Final, Generic, TypeVar
 
 from windlass.core.clock import Clock
 from windlass.core.duration import to_micros
@@ -15,7 +14,8 @@ from windlass.core.errors import OutcomeUnknown, StoreMoved, StoreUnavailable, W
 from windlass.core.failpoint import reach
 from windlass.core.topics import Hub, Topic
 from windlass.kit.connections import Connections
-from windlass.stores.redis.faults import Fault, NotReplicated, kind, translate
+from windlass.stores.redis.faults import Fault, NotReplicated, is_elsewhere, kind, translate
+from windlass.stores.redis.line import Refused, Word
 from windlass.stores.redis.options import Options, Place
 from windlass.stores.redis.places import Places, open_place, places_of
 from windlass.stores.redis.requests import Ask, pack
@@ -51,26 +51,22 @@ class Runner:
         self._places: Places = places_of(options)
         self._connections: dict[Place, Connections[Wire]] = {}
 
-    async def look(self, prefix: str, name: str, ask: Ask) -> bytes:
+    def look(self, prefix: str, name: str, ask: Ask) -> Awaitable[bytes]:
         """Run a script that only reads."""
-        return await self._run(_Call(prefix, script(name), ask))
+        return self._run(_Call(prefix, script(name), ask))
 
-    async def run(self, prefix: str, name: str, ask: Ask, *, doubt: str | None = None) -> bytes:
+    def run(self, prefix: str, name: str, ask: Ask, *, doubt: str | None = None) -> Awaitable[bytes]:
         """Run a script that changes something.
 
         When a connection was lost it is run again until the deadline, and told so: one that must not be done twice has
         a request in `ask`, by which it knows. If it is still not known at the deadline whether it was done,
         `OutcomeUnknown(doubt)` is raised, or without a `doubt` a `StoreUnavailable` that is retryable.
         """
-        return await self._run(_Call(prefix, script(name), ask, doubt=doubt, writes=True))
+        return self._run(_Call(prefix, script(name), ask, doubt=doubt, writes=True))
 
-    async def ask(self, prefix: str, *words: bytes | str | int) -> object:
+    async def ask(self, prefix: str, *words: Word) -> object:
         """Send a plain command that only reads to the server that has the keys which begin with `prefix`."""
-
-        async def asked(wire: Wire, _: float) -> Any:  # noqa: ANN401 - whatever the server answers
-            return await wire.ask(*words)
-
-        return await self._finish(_Tries(prefix), asked)
+        return await self._finish(_Command(prefix, words))
 
     async def place(self, prefix: str, deadline: float) -> Place:
         """Return where the server is that has the keys which begin with `prefix`."""
@@ -103,25 +99,22 @@ class Runner:
         return self._connections[place]
 
     async def _run(self, call: "_Call") -> bytes:
-        async def run(wire: Wire, deadline: float) -> bytes:
-            return await self._run_on(wire, call, deadline)
+        return self._heard(call, await self._finish(call))
 
-        return self._heard(call, await self._finish(call, run))
-
-    async def _finish(self, tries: "_Tries", do: Callable[[Wire, float], Awaitable[T]]) -> T:
-        """Let `do` work on a connection until it has, or time is over."""
+    async def _finish(self, tries: "_Tries[T]") -> T:
+        """Try on one connection after the other until it is done, or time is over."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._options.timeout
         pause = _FIRST_PAUSE
         while True:
             try:
-                return await self._try(tries, do, deadline)
+                return await self._try(tries, deadline)
             except Exception as error:  # noqa: BLE001 - judged below, where nothing holds on to its frames
                 met = error
             # replicas were waited for as long as there was time
             if kind(met) is Fault.FINAL or isinstance(met, NotReplicated):
                 raise self._verdict(tries, met)
-            if tries.redirected > _AT_ONCE or not isinstance(met, MovedError):
+            if tries.redirected > _AT_ONCE or not is_elsewhere(met):
                 left = deadline - _LAST_TRY - loop.time()
                 await asyncio.sleep(min(left, pause * random.random()))  # noqa: S311 - spreads load, no secret
                 pause = min(pause * 2, _LONGEST_PAUSE)
@@ -136,28 +129,31 @@ class Runner:
         if call.in_doubt:
             # it may have been done before, and nobody knows what that changed
             self._hub.ring_all()
-        elif end > _TOLD.size:
+        elif end > _TOLD.size and not self._hub.silent:
             self._hub.ring([Topic(topic) for topic in reply[_TOLD.size : end].decode().split(" ")])
         return reply[end:]
 
-    async def _try(self, tries: "_Tries", do: Callable[[Wire, float], Awaitable[T]], deadline: float) -> T:
+    async def _try(self, tries: "_Tries[T]", deadline: float) -> T:
         try:
             place = await self._places.find(tries.prefix, deadline)
-            async with self._at(place).session(deadline) as wire, asyncio.timeout_at(deadline):
-                return await do(wire, deadline)
+            async with self._at(place).session(deadline) as wire:
+                return await tries.do(self, wire, deadline)
         except Exception as error:
             self._learn(tries, error)
             raise
 
-    async def _run_on(self, wire: Wire, call: "_Call", deadline: float) -> bytes:
+    async def run_on(self, wire: Wire, call: "_Call", deadline: float) -> bytes:
+        """Run a script on one connection."""
         argument = call.argument(self._clock, self.name)
         reach("redis.before_script")
         call.sent = True
         try:
-            reply = await wire.ask("EVALSHA", call.script.digest, 1, call.prefix, argument)
-        except NoScriptError:
+            reply = await wire.ask("EVALSHA", call.script.digest, 1, call.prefix, argument, deadline=deadline)
+        except Refused as refusal:
+            if refusal.code != "NOSCRIPT":
+                raise
             # the whole text is known to the server from then on, until it forgets all scripts
-            reply = await wire.ask("EVAL", call.script.text, 1, call.prefix, argument)
+            reply = await wire.ask("EVAL", call.script.text, 1, call.prefix, argument, deadline=deadline)
         reach("redis.after_script")
         if call.writes and self._options.wait:
             # it was done, but whether that stays so is not known, whatever is met from now on
@@ -168,11 +164,11 @@ class Runner:
 
     async def _wait_for_replicas(self, wire: Wire, deadline: float) -> None:
         left = deadline - _LATE - asyncio.get_running_loop().time()
-        have_it = await wire.ask("WAIT", self._options.wait, max(int(left * 1000), 1))
+        have_it = await wire.ask("WAIT", self._options.wait, max(int(left * 1000), 1), deadline=deadline)
         if have_it < self._options.wait:
             raise NotReplicated(have_it, self._options.wait)
 
-    def _learn(self, tries: "_Tries", error: Exception) -> None:
+    def _learn(self, tries: "_Tries[T]", error: Exception) -> None:
         fault = kind(error)
         tries.in_doubt |= tries.sent and tries.writes and fault is Fault.LOST
         tries.sent = False
@@ -180,7 +176,7 @@ class Runner:
             self._places.moved(tries.prefix, error)
             tries.redirected += 1
 
-    def _verdict(self, tries: "_Tries", error: Exception) -> WindlassError:
+    def _verdict(self, tries: "_Tries[T]", error: Exception) -> WindlassError:
         fault = translate(error, self._options.where)
         if not tries.in_doubt or tries.doubt is None or not isinstance(fault, StoreUnavailable):
             return fault
@@ -192,8 +188,8 @@ class Runner:
         return unknown
 
 
-class _Tries:
-    """What became so far of what was asked for."""
+class _Tries(ABC, Generic[T]):
+    """Something that was asked for, and what became of it so far."""
 
     def __init__(self, prefix: str, *, doubt: str | None = None, writes: bool = False) -> None:
         self.prefix = prefix
@@ -203,14 +199,34 @@ class _Tries:
         self.in_doubt = False
         self.redirected = 0
 
+    @abstractmethod
+    def do(self, runner: Runner, wire: Wire, deadline: float) -> Awaitable[T]:
+        """Do it on one connection."""
 
-class _Call(_Tries):
-    """A script that was asked for."""
+
+class _Command(_Tries[object]):
+    """A plain command."""
+
+    def __init__(self, prefix: str, words: Sequence[Word]) -> None:
+        super().__init__(prefix)
+        self._words = words
+
+    def do(self, runner: Runner, wire: Wire, deadline: float) -> Awaitable[object]:  # noqa: ARG002 - it needs no other
+        """Send it."""
+        return wire.ask(*self._words, deadline=deadline)
+
+
+class _Call(_Tries[bytes]):
+    """A script."""
 
     def __init__(self, prefix: str, made: Script, ask: Ask, *, doubt: str | None = None, writes: bool = False) -> None:
         super().__init__(prefix, doubt=doubt, writes=writes)
         self.script = made
         self._ask = ask
+
+    def do(self, runner: Runner, wire: Wire, deadline: float) -> Awaitable[bytes]:
+        """Run it."""
+        return runner.run_on(wire, self, deadline)
 
     def argument(self, clock: Clock, name: str) -> bytes:
         """Return what the script is given."""

@@ -1,0 +1,187 @@
+"""The protocol of Redis on one connection: commands go out, replies and messages come in, in their order."""
+
+import asyncio
+import socket
+import ssl
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+import hiredis
+
+from windlass.stores.redis.options import Options, Place
+
+Word = bytes | str | int
+_NOT_ALL: Final = object()
+"""Stands for a reply of which not everything has come."""
+_GONE: Final = "the server has closed the connection"
+_KEPT_ALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+"""Seconds of silence and probes after which the system gives a server up; it does not have each of them everywhere."""
+_pack: Final[Callable[[tuple[Word, ...]], bytes]] = cast("Any", hiredis).pack_command
+
+
+class Refused(Exception):
+    """What a server answers in place of what it was asked for: a word in capitals, and what it says to people."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text.removeprefix("ERR "))
+        self.code = text.partition(" ")[0]
+
+
+class Line(asyncio.Protocol):
+    """One connection; belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._reader = hiredis.Reader(replyError=Refused, notEnoughData=_NOT_ALL)
+        self._come: deque[object] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._lost: Exception | None = None
+        self._deadline = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the server can be heard, as far as the system knows."""
+        return self._transport is not None and not self._transport.is_closing()
+
+    def send(self, *words: Word) -> None:
+        """Send a command. What the system does not take at once goes out while its reply is waited for."""
+        if self._transport is None or self._transport.is_closing():
+            raise self._loss()
+        self._transport.write(_pack(words))
+
+    async def next(self, deadline: float | None = None) -> Any:  # noqa: ANN401 - whatever comes
+        """Return the next reply or message, also a `Refused`; whoever is cancelled here has taken none.
+
+        Raises `TimeoutError` at `deadline`, by the clock of the event loop.
+        """
+        if not self._come:
+            if not self.is_open:
+                raise self._loss()
+            self._waiter = self._loop.create_future()
+            if deadline is not None:
+                self._watch(deadline)
+            await self._waiter
+            if not self._come:
+                raise self._loss()
+        return self._come.popleft()
+
+    def _watch(self, deadline: float) -> None:
+        """Look at `deadline` whether somebody waits in vain. A timer that is too early is left: it looks again then."""
+        self._deadline = deadline
+        if self._timer is not None:
+            if self._timer.when() <= deadline:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(deadline, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._waiter is None or self._waiter.done():
+            return
+        if self._loop.time() >= self._deadline:
+            self._waiter.set_exception(TimeoutError())
+        else:
+            self._timer = self._loop.call_at(self._deadline, self._look)
+
+    async def close(self) -> None:
+        """Take leave of the server."""
+        if self._transport is not None:
+            self._transport.close()
+            await asyncio.shield(self._ended)
+
+    def cut(self) -> None:
+        """Cut it off at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def socket(self) -> Any:  # noqa: ANN401 - of the event loop's own kind
+        """Return what it sends through, or None."""
+        return None if self._transport is None else self._transport.get_extra_info("socket")
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Take replies apart, and wake whoever waits for the first."""
+        reader = self._reader
+        reader.feed(data)
+        try:
+            while (reply := reader.gets()) is not _NOT_ALL:
+                self._come.append(reply)
+        except hiredis.ProtocolError as error:
+            self._lost = error
+            self.cut()
+        # of a long reply only the beginning may be there
+        if self._come:
+            self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell whoever waits that nothing more will come."""
+        self._lost = self._lost or exc
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._ended.done():
+            self._ended.set_result(None)
+        self._wake()
+
+    def _wake(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def _loss(self) -> Exception:
+        """Return why the connection is gone; an error that somebody holds on to must not be held here too."""
+        lost, self._lost = self._lost, None
+        return lost or ConnectionError(_GONE)
+
+
+async def open_line(options: Options, place: Place) -> Line:
+    """Connect to the server at `place` and log in; raises what the system raises, or a `Refused`."""
+    loop = asyncio.get_running_loop()
+    trust = _trust(options) if options.tls else None
+    _, line = await loop.create_connection(Line, place.host, place.port, ssl=trust)
+    try:
+        _keep_alive(line.socket())
+        await _log_in(line, options)
+    except BaseException:
+        line.cut()
+        raise
+    return line
+
+
+def _trust(options: Options) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if options.tls_cert is not None:
+        context.load_cert_chain(options.tls_cert, options.tls_key)
+    if options.tls_ca is not None:
+        context.load_verify_locations(options.tls_ca)
+    return context
+
+
+def _keep_alive(ours: Any) -> None:  # noqa: ANN401 - of the event loop's own kind
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEPT_ALIVE.items():
+        if hasattr(socket, name):
+            ours.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+async def _log_in(line: Line, options: Options) -> None:
+    """Say who we are and which database is meant, in one trip."""
+    commands: list[tuple[Word, ...]] = [("CLIENT", "SETNAME", "windlass")]
+    if options.user is not None:
+        commands.insert(0, ("AUTH", options.user, options.password or ""))
+    elif options.password:
+        commands.insert(0, ("AUTH", options.password))
+    if options.database:
+        commands.append(("SELECT", options.database))
+    for command in commands:
+        line.send(*command)
+    replies = [await line.next() for _ in commands]
+    for reply in replies:
+        if isinstance(reply, Refused):
+            raise reply
