@@ -11,6 +11,7 @@ import pytest
 from tests.stores.sqlite.conftest import Disk
 from windlass import ClaimLost, Client, NewJob, StoreFull, Unique, UniqueConflict
 from windlass.core.failpoint import arm, disarm
+from windlass.testing.conformance.given import a_job
 from windlass.testing.failpoints import Faulted
 
 T = TypeVar("T")
@@ -59,6 +60,28 @@ async def test_what_gathers_during_a_commit_shares_the_next(client: Client) -> N
     assert commits.count == 2
     assert not [answer for answer in answers if isinstance(answer, BaseException)]
     assert (await client.stats("email")).pending == 64
+
+
+async def test_a_repeat_that_shares_the_commit_of_its_first_call_gets_the_same_answer(client: Client) -> None:
+    commits, store = Commits(), client.store
+    plain, unnamed, twice, keyed = a_job(), a_job(), a_job(), a_job(unique=Unique("k"))
+
+    answers = await commits.together(
+        client,
+        [
+            store.enqueue([plain], request_id="plain"),
+            store.enqueue([unnamed]),
+            store.enqueue([a_job()], request_id="plain"),
+            store.enqueue([keyed], request_id="keyed"),
+            store.enqueue([a_job()], request_id="keyed"),
+            store.enqueue([twice, twice], request_id="twice"),
+        ],
+    )
+
+    made, kept = [(plain.id, True)], [(keyed.id, True)]
+    assert answers == [made, [(unnamed.id, True)], made, kept, kept, [(twice.id, True), (twice.id, False)]]
+    assert commits.count == 1
+    assert (await client.stats("default")).pending == 4
 
 
 async def test_a_lone_call_waits_for_no_other(client: Client) -> None:

@@ -1,7 +1,7 @@
 """Enqueue: jobs into line, all of a call or none."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from typing import NamedTuple
 
 import msgspec
@@ -35,21 +35,25 @@ class EnqueueCall(NamedTuple):
     @property
     def plain(self) -> bool:
         """Whether nothing in it can be refused, so that it can share its statements with others."""
-        for job in self.jobs:
-            if job.unique is not None or job.kv:
-                return False
-        return self.request_id is None
+        return all(job.unique is None and not job.kv for job in self.jobs)
 
 
 def enqueue(tx: Transaction, calls: list[EnqueueCall]) -> list[list[Enqueued] | WindlassError]:
     """Put the jobs of every call in line; a call that is refused is its error, and the others are not touched."""
     if not tx.takes_jobs():
         return [_repeated(tx, call) or refusal(tx) for call in calls]
+    shared = _shared(tx, calls)
+    if not shared:
+        return [_enqueue_alone(tx, call) for call in calls]
+    done = insert_plain(tx, list(chain.from_iterable(call.jobs for call in shared.values())))
     if len(calls) == 1:
-        call = calls[0]
-        return [insert_plain(tx, call.jobs) if call.plain else _enqueue_alone(tx, call)]
-    shared = iter(insert_plain(tx, list(chain.from_iterable(call.jobs for call in calls if call.plain))))
-    return [[next(shared) for _ in call.jobs] if call.plain else _enqueue_alone(tx, call) for call in calls]
+        write_receipt(tx, calls[0].request_id, done)
+        return [done]
+    each = iter(done)
+    answers = {place: list(islice(each, len(call.jobs))) for place, call in shared.items()}
+    for place, call in shared.items():
+        write_receipt(tx, call.request_id, answers[place])
+    return [answers[place] if place in shared else _enqueue_alone(tx, call) for place, call in enumerate(calls)]
 
 
 def insert_plain(tx: Transaction, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
@@ -76,6 +80,19 @@ def write_kv(tx: Transaction, kv: Mapping[bytes, bytes | None] | None) -> None:
             tx.run("kv_delete", (key,))
         else:
             tx.run("kv_put", (key, value))
+
+
+def _shared(tx: Transaction, calls: list[EnqueueCall]) -> dict[int, EnqueueCall]:
+    """Return, by their places, the plain calls that were not served before; a repeat of one beside it is left out."""
+    shared: dict[int, EnqueueCall] = {}
+    names: set[str] = set()
+    for place, call in enumerate(calls):
+        name = call.request_id
+        if call.plain and (name is None or (name not in names and receipt(tx, name) is None)):
+            shared[place] = call
+        if name is not None:
+            names.add(name)
+    return shared
 
 
 def _enqueue_alone(tx: Transaction, call: EnqueueCall) -> list[Enqueued] | WindlassError:
