@@ -1,6 +1,8 @@
 """What one process has open on a server: connections, and whoever works through them."""
 
+import itertools
 import os
+from typing import Final
 
 from windlass.core.clock import Rng
 from windlass.core.topics import Hub
@@ -12,7 +14,8 @@ from windlass.stores.http.moving import Moving
 from windlass.stores.http.options import Options
 from windlass.stores.http.runner import Runner
 
-REQUEST_BYTES = 16
+NAME_BYTES: Final = 12
+"""Random bytes in the names of a process' calls: nobody else begins theirs so."""
 
 
 class Room:
@@ -21,7 +24,8 @@ class Room:
     def __init__(self, options: Options, rng: Rng, hub: Hub) -> None:
         """Open nothing yet."""
         self.pid = os.getpid()
-        self._rng = rng
+        self._name = rng.token_bytes(NAME_BYTES).hex()
+        self._number = itertools.count(1)
         self.runner = Runner(options, problem_told)
         calls = Calls(self.runner, self._new_request_id)
         self.moves = Moves(calls)
@@ -41,4 +45,5 @@ class Room:
         self.runner.abandon()
 
     def _new_request_id(self) -> str:
-        return self._rng.token_bytes(REQUEST_BYTES).hex()
+        # one after the other: a store that keeps receipts by their names writes them side by side
+        return f"{self._name}{next(self._number):08x}"
