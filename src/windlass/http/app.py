@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
-from starlette.routing import Router
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from windlass.api.operations import OPERATIONS, SERVING
 from windlass.client.client import Client
@@ -27,7 +26,7 @@ from windlass.http.routes.log import LogEndpoint
 from windlass.http.routes.metrics import METRICS, Metrics
 from windlass.http.routes.news import NewsEndpoint
 from windlass.http.routes.table import HANDLED
-from windlass.http.routing import OnlyRoute, no_route
+from windlass.http.routing import OnlyRoute, StraightRouter
 from windlass.http.services import ServingServices
 from windlass.http.sessions import Sessions
 from windlass.http.shared import Shared
@@ -82,21 +81,20 @@ class Api:
         """
         known = auth or RefuseAll()
         self.shared: Final = Shared(client, services)
-        self.router: Final = Router(redirect_slashes=False, default=no_route, lifespan=self._lifespan)
+        self.router: Final = StraightRouter(self._lifespan)
         shown = None if pages is None else pages(self.shared, known)
         settings = GuardSettings(
             auth=known,
             hosts=hosts or Hosts(),
             probes=(LIVE, READY),
             public=(SESSION,),
-            headers=headers or {},
+            headers={**(headers or {}), SERVING: self.shared.id},
             largest_body=largest_body,
         )
         if shown is not None:
             settings = replace(settings, public=(SESSION, *shown.public), refused=shown.refused)
         self._guard: Final = Guard(self.router, settings, clock=client.clock)
-        self.router.routes.extend(self._routes(known, sessions, () if shown is None else shown.ways))
-        self._name = (SERVING.encode(), self.shared.id.encode())
+        self.router.lead(self._routes(known, sessions, () if shown is None else shown.ways))
 
     @property
     def id(self) -> str:
@@ -105,13 +103,7 @@ class Api:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-
-        async def send_named(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"].append(self._name)
-            await send(message)
-
-        await self._guard(scope, receive, send_named)
+        await self._guard(scope, receive, send)
 
     def stop_waiting(self) -> None:
         """Let every wait and every stream end now; to be called before connections are waited for."""

@@ -42,8 +42,6 @@ def check_announced(headers: Mapping[str, str], largest: int) -> None:
 
 async def whole_body(receive: Receive, largest: int, within: float, clock: Clock) -> bytes:
     """Return a body when all of it is there; one that grows too large or comes too slowly is refused at once."""
-    message = "the body did not come in time: send it faster, or in smaller requests"
-    late = Refusal(TIMED_OUT, "request_timeout", message, facts={"retryable": True})
     reader = asyncio.current_task()
     assert reader is not None  # noqa: S101 - a coroutine runs in a task
     timed_out = False
@@ -60,7 +58,8 @@ async def whole_body(receive: Receive, largest: int, within: float, clock: Clock
         # cancelled by somebody else as well: then that counts
         if not timed_out or reader.uncancel() > 0:
             raise
-        raise late from None
+        message = "the body did not come in time: send it faster, or in smaller requests"
+        raise Refusal(TIMED_OUT, "request_timeout", message, facts={"retryable": True}) from None
     finally:
         timer.cancel()
 

@@ -29,6 +29,5 @@ class GuardedReply:
             self.started = True
             own = list(message.get("headers", ()))
             names = {name.lower() for name, _ in own}
-            own += [(name, value) for name, value in self._headers.items() if name not in names]
-            message = {**message, "headers": own}
+            message["headers"] = own + [pair for pair in self._headers.items() if pair[0] not in names]
         await self._send(message)
