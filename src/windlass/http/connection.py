@@ -1,11 +1,9 @@
 """One connection of a caller: uvicorn's, with an end to patience."""
 
 import asyncio
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-from windlass.http.reply_transport import ReplyTransport
 
 HEADER_TIME: Final = 20.0
 """Seconds in which the headers of a request must have come, from its first byte or from the connection's beginning."""
@@ -23,8 +21,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - a transport that can be written to
         """Begin to wait for the first request."""
-        self._replies = ReplyTransport(transport)
-        super().connection_made(cast("asyncio.Transport", self._replies))
+        super().connection_made(transport)
         self._await_headers()
 
     def data_received(self, data: bytes) -> None:
@@ -46,7 +43,6 @@ class Connection(HttpToolsProtocol):
         self._headers_come, self._headers_size = False, 0
         self._stop_waiting()
         super().on_headers_complete()
-        self._replies.together = self.scope["method"] != "HEAD"
 
     def on_message_complete(self) -> None:
         """Expect the next request."""

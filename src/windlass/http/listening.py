@@ -11,6 +11,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from windlass.http.connection import Connection
+from windlass.http.whole_reply import WholeReplies
 
 IDLE_TIME: Final = 75.0
 """Seconds that a connection may rest between two requests; clients let go of theirs after 60."""
@@ -39,7 +40,7 @@ class Listening:
         self._tls = tls
         self._stopping = stopping
         self._config = Config(
-            app,
+            WholeReplies(app),
             http=Connection,
             ws="none",
             lifespan="off",
