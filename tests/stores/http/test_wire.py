@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.stores.http.scripted import Scripted, hangs, in_steps, reply, says
+from tests.stores.http.scripted import Line, Request, Scripted, hangs, in_steps, reply, says
 from windlass.stores.http.reply import MOST_HEAD, NotHTTP, ReplyTooLarge
 from windlass.stores.http.wire import MOST_UNHEARD, Wire, open_wire
 
@@ -287,3 +287,38 @@ async def test_a_stream_that_nobody_hears_does_not_fill_the_memory(server: Scrip
 
     assert heard == 32 << 20
     assert most < MOST_UNHEARD + (1 << 20)
+
+
+async def test_no_reply_by_the_deadline_breaks_the_connection(server: Scripted, wire: Wire) -> None:
+    server.acts.append(hangs(server, CHUNKED))
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+
+    with pytest.raises(TimeoutError):
+        await wire.ask(b"POST", b"/", HOST, deadline=began + 0.05)
+
+    assert 0.04 < loop.time() - began < 10
+    assert wire.broken
+
+
+async def test_each_call_has_a_deadline_of_its_own(server: Scripted, wire: Wire) -> None:
+    loop = asyncio.get_running_loop()
+    # the first has left a timer that rings while the second, which may take its time, waits
+    await wire.ask(b"POST", b"/", HOST, deadline=loop.time() + 0.05)
+    rang = asyncio.Event()
+    loop.call_later(0.1, rang.set)
+
+    async def late(_: Request, line: Line) -> bool:
+        await rang.wait()
+        await line.send(reply(b"late"))
+        return True
+
+    server.acts.append(late)
+    assert (await wire.ask(b"POST", b"/", HOST, deadline=loop.time() + 20)).body == b"late"
+
+    # and now it is the third, which may not
+    server.acts.append(hangs(server))
+    began = loop.time()
+    with pytest.raises(TimeoutError):
+        await wire.ask(b"POST", b"/", HOST, deadline=began + 0.05)
+    assert loop.time() - began < 10

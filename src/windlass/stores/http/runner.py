@@ -32,6 +32,7 @@ class Runner:
         self._read_problem = read_problem
         self._headers = usual_headers(options)
         self._serving = NOBODY
+        self._paths: dict[str, bytes] = {}
         self._connections = Connections(
             self._open,
             most=options.connections,
@@ -66,8 +67,7 @@ class Runner:
         If it is still not known at the deadline whether it was done, `OutcomeUnknown(doubt)` is raised, or without a
         `doubt` a `StoreUnavailable` that is retryable.
         """
-        path = self._options.prefix + operation.path.replace("{id}", quote(job_id, safe=""))
-        call = _Call(operation.method, f"{path}?{query}" if query else path, body, self._headers)
+        call = _Call(operation.method, self._target(operation, query, job_id), body, self._headers)
         if writes:
             call.name(request_id or secrets.token_hex(16))
         call.doubt = doubt
@@ -80,6 +80,14 @@ class Runner:
     def abandon(self) -> None:
         """Let go of the parent's connections, in a forked child."""
         self._connections.abandon()
+
+    def _target(self, operation: Operation[Any, Any], query: str, job_id: str) -> bytes:
+        path = self._paths.get(operation.name)
+        if path is None:
+            path = self._paths[operation.name] = (self._options.prefix + operation.path).encode("ascii")
+        if b"{id}" in path:
+            path = path.replace(b"{id}", quote(job_id, safe="").encode("ascii"))
+        return b"%b?%b" % (path, query.encode("ascii")) if query else path
 
     async def _open(self, timeout: float) -> Wire:
         async with asyncio.timeout(timeout):
@@ -107,18 +115,18 @@ class Runner:
 
     async def _try(self, call: "_Call", deadline: float) -> bytes:
         try:
-            async with self._connections.session(deadline) as wire, asyncio.timeout_at(deadline):
-                return await self._make(call, wire)
+            async with self._connections.session(deadline) as wire:
+                return await self._make(call, wire, deadline)
         except Exception as error:
             if call.sent_to is not None and call.writes and leaves_doubt(error):
                 call.repeats(call.sent_to)
             call.sent_to = None
             raise
 
-    async def _make(self, call: "_Call", wire: Wire) -> bytes:
+    async def _make(self, call: "_Call", wire: Wire, deadline: float) -> bytes:
         reach("http.before_call")
         call.sent_to = wire.serving or self._serving
-        reply = await wire.ask(call.method, call.target, call.headers, call.body)
+        reply = await wire.ask(call.method, call.target, call.headers, call.body, deadline=deadline)
         reach("http.after_call")
         if wire.serving is not None:
             self._serving = wire.serving
@@ -153,9 +161,9 @@ class _Call:
 
     __slots__ = ("body", "doubt", "headers", "in_doubt", "method", "sent_to", "target", "writes")
 
-    def __init__(self, method: str, target: str, body: bytes, headers: bytes) -> None:
+    def __init__(self, method: str, target: bytes, body: bytes, headers: bytes) -> None:
         self.method = method.encode()
-        self.target = target.encode("ascii")
+        self.target = target
         self.headers = headers + _JSON if body else headers
         self.body = body
         self.writes = False

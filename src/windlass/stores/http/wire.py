@@ -15,6 +15,8 @@ MOST_UNHEARD: Final = 1 << 20
 """Bytes of a stream that may wait here until somebody hears them; the server has to wait with more."""
 _OK: Final = 200
 _ONE_PIECE: Final = 64 << 10
+_EARLY: Final = 0.002
+"""Seconds by which the timers of an event loop may ring too soon."""
 _numbers: Final = itertools.count(1)
 _abandoned: Final[list[object]] = []
 
@@ -44,6 +46,8 @@ class Wire(asyncio.Protocol):
         self._lost: Exception | None = None
         self._abandoned = False
         self._gone = asyncio.Event()
+        self._deadline = 0.0
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def closed(self) -> bool:
@@ -55,15 +59,21 @@ class Wire(asyncio.Protocol):
         """Whether nobody may use it again: it is gone, or a reply was left alone."""
         return self._under_way or self.closed
 
-    async def ask(self, method: bytes, target: bytes, headers: bytes, body: bytes = b"") -> Reply:
+    async def ask(
+        self, method: bytes, target: bytes, headers: bytes, body: bytes = b"", *, deadline: float | None = None
+    ) -> Reply:
         """Send a request and return the whole reply; `headers` are lines with their ends, without the body's length.
 
-        Raises an `OSError` when the connection was lost, `NotHTTP` or `ReplyTooLarge`.
+        Raises an `OSError` when the connection was lost, a `TimeoutError` when no reply has come by `deadline` (of the
+        running loop's clock), `NotHTTP` or `ReplyTooLarge`.
         """
         if self._lost is not None:
             raise self._lost
+        loop = asyncio.get_running_loop()
         self._under_way = True
-        self._waiting = asyncio.get_running_loop().create_future()
+        self._waiting = loop.create_future()
+        if deadline is not None:
+            self._expect(deadline, loop)
         length = b"" if method == b"GET" else b"Content-Length: %d\r\n" % len(body)
         head = b"%b %b HTTP/1.1\r\n%b%b\r\n" % (method, target, headers, length)
         if len(body) <= _ONE_PIECE:
@@ -146,6 +156,8 @@ class Wire(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell whoever waits."""
         self._fail(exc or ConnectionResetError("the connection was closed"))
+        if self._timer is not None:
+            self._timer.cancel()
         self._gone.set()
 
     def reply_begins(self) -> None:
@@ -176,6 +188,24 @@ class Wire(asyncio.Protocol):
         self._answer(reply)
         # a caller who went away meanwhile does no harm any more: all of the reply is here
         self._under_way = last
+
+    def _expect(self, deadline: float, loop: asyncio.AbstractEventLoop) -> None:
+        """Look at `deadline` whether the reply has come; one timer goes on for calls that follow each other."""
+        self._deadline = deadline
+        if self._timer is not None and self._timer.when() <= deadline:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_at(deadline, self._look_at_deadline, loop)
+
+    def _look_at_deadline(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        if self._waiting is None:
+            return
+        if self._deadline - loop.time() > _EARLY:
+            self._expect(self._deadline, loop)
+        elif not self._waiting.done():
+            self._waiting.set_exception(TimeoutError("no reply has come in time"))
 
     def _answer(self, reply: Reply) -> None:
         self.serving = reply.serving or self.serving
