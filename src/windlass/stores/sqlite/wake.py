@@ -20,6 +20,8 @@ from windlass.core.topics import Hub, Topic
 
 SLOTS = 64
 _WIDTH = 8
+_EVENTS = 4096
+"""Bytes that are read of the kernel's events; one of ours has 16, and the same one is told once until it is read."""
 _IN_MODIFY = 0x2
 _IN_NONBLOCK = os.O_NONBLOCK
 _IN_CLOEXEC = os.O_CLOEXEC
@@ -96,6 +98,6 @@ def _watch(path: Path) -> int | None:
 
 
 def _drain(watch: int) -> None:
+    # what does not fit is read at the next look, which comes at once: the descriptor stays readable
     with contextlib.suppress(BlockingIOError):
-        while os.read(watch, 65536):
-            pass
+        os.read(watch, _EVENTS)
