@@ -29,5 +29,6 @@ class GuardedReply:
             self.started = True
             own = list(message.get("headers", ()))
             names = {name.lower() for name, _ in own}
-            message["headers"] = own + [pair for pair in self._headers.items() if pair[0] not in names]
+            own += [pair for pair in self._headers.items() if pair[0] not in names]
+            message = {**message, "headers": own}
         await self._send(message)
