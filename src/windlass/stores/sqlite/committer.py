@@ -54,7 +54,7 @@ class Committer:
         connection.execute("pragma busy_timeout = 0")
 
     def serve(self, waiting: Waiting) -> Committed | None:
-        """Wait for the turn, commit what has gathered by then, and give the turn back; what is new is to be spread.
+        """Wait for the turn, commit what has gathered by then, and give the turn back.
 
         None when all who waited have given up meanwhile.
         """
@@ -66,14 +66,6 @@ class Committer:
         if not self._turns.take_now():
             return None
         return self._in_turn(waiting, patient=False)
-
-    def spread(self, topics: set[Topic]) -> None:
-        """Let other processes hear of what was committed."""
-        try:
-            self._wake.bump(topics)
-        except OSError as error:
-            # the calls are committed: others hear of them at their next look
-            logger.warning("no news of a commit to %s could be written: %s", self._path, error)
 
     def checkpoint_is_due(self) -> bool:
         """Count a commit; whether the log should be moved into the database now."""
@@ -112,6 +104,7 @@ class Committer:
                 return None
             calls = take_calls(waiting)
             results, topics = self._commit_in_time(calls)
+            self._spread(topics)
         except Exception as error:  # noqa: BLE001 - every caller is told
             calls = calls or take_calls(waiting)
             results, topics = [translate(error, self._path)] * len(calls), set[Topic]()
@@ -177,3 +170,10 @@ class Committer:
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
             self._connection.execute("rollback")
+
+    def _spread(self, topics: set[Topic]) -> None:
+        try:
+            self._wake.bump(topics)
+        except OSError as error:
+            # the calls are committed: others hear of them at their next look
+            logger.warning("no news of a commit to %s could be written: %s", self._path, error)

@@ -94,7 +94,6 @@ class Writer:
             self._checkpoint_due = self._committer.checkpoint_is_due()
         finally:
             self._committing.release()
-        self._committer.spread(done.topics)
         self._deliver(done)
         self._idle = True
         return not self._checkpoint_due
@@ -168,9 +167,7 @@ class Writer:
     def _commit(self) -> None:
         done = self._committer.serve(self._waiting) if self._waiting else None
         if done is not None:
-            # callers first: the kernel tells our own loop of the news, too, and it would look at that before them
             self._hand_back(done)
-            self._committer.spread(done.topics)
         if self._checkpoint_due or (done is not None and self._committer.checkpoint_is_due()):
             self._checkpoint_due = False
             self._committer.checkpoint()
