@@ -1,11 +1,10 @@
 """What one process has open on a server: connections, and whoever works through them."""
 
-import itertools
 import os
-from typing import Final
 
 from windlass.core.clock import Rng
 from windlass.core.topics import Hub
+from windlass.kit.request_names import RequestNames
 from windlass.stores.http.calls import Calls, problem_told
 from windlass.stores.http.listener import Listener
 from windlass.stores.http.looks import Looks
@@ -14,9 +13,6 @@ from windlass.stores.http.moving import Moving
 from windlass.stores.http.options import Options
 from windlass.stores.http.runner import Runner
 
-NAME_BYTES: Final = 12
-"""Random bytes in the names of a process' calls: nobody else begins theirs so."""
-
 
 class Room:
     """Everything that one store has open in one process."""
@@ -24,10 +20,8 @@ class Room:
     def __init__(self, options: Options, rng: Rng, hub: Hub) -> None:
         """Open nothing yet."""
         self.pid = os.getpid()
-        self._name = rng.token_bytes(NAME_BYTES).hex()
-        self._number = itertools.count(1)
         self.runner = Runner(options, problem_told)
-        calls = Calls(self.runner, self._new_request_id)
+        calls = Calls(self.runner, RequestNames(rng).new)
         self.moves = Moves(calls)
         self.moving = Moving(calls)
         self.looks = Looks(calls)
@@ -43,7 +37,3 @@ class Room:
         """Let go of what belongs to the parent, in a forked process."""
         self.listener.abandon()
         self.runner.abandon()
-
-    def _new_request_id(self) -> str:
-        # one after the other: a store that keeps receipts by their names writes them side by side
-        return f"{self._name}{next(self._number):08x}"

@@ -7,6 +7,7 @@ import socket
 from collections import deque
 from typing import Final, cast
 
+from windlass.kit.deadline import Deadline
 from windlass.stores.http.certificates import context_of
 from windlass.stores.http.options import Options
 from windlass.stores.http.reply import MOST, NotHTTP, Reader, Reply, ReplyTooLarge
@@ -15,8 +16,6 @@ MOST_UNHEARD: Final = 1 << 20
 """Bytes of a stream that may wait here until somebody hears them; the server has to wait with more."""
 _OK: Final = 200
 _ONE_PIECE: Final = 64 << 10
-_EARLY: Final = 0.002
-"""Seconds by which the timers of an event loop may ring too soon."""
 _numbers: Final = itertools.count(1)
 _abandoned: Final[list[object]] = []
 
@@ -46,8 +45,7 @@ class Wire(asyncio.Protocol):
         self._lost: Exception | None = None
         self._abandoned = False
         self._gone = asyncio.Event()
-        self._deadline = 0.0
-        self._timer: asyncio.TimerHandle | None = None
+        self._deadline = Deadline(self._give_up)
 
     @property
     def closed(self) -> bool:
@@ -73,7 +71,7 @@ class Wire(asyncio.Protocol):
         self._under_way = True
         self._waiting = loop.create_future()
         if deadline is not None:
-            self._expect(deadline, loop)
+            self._deadline.set(deadline)
         length = b"" if method == b"GET" else b"Content-Length: %d\r\n" % len(body)
         head = b"%b %b HTTP/1.1\r\n%b%b\r\n" % (method, target, headers, length)
         if len(body) <= _ONE_PIECE:
@@ -156,8 +154,7 @@ class Wire(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell whoever waits."""
         self._fail(exc or ConnectionResetError("the connection was closed"))
-        if self._timer is not None:
-            self._timer.cancel()
+        self._deadline.close()
         self._gone.set()
 
     def reply_begins(self) -> None:
@@ -189,22 +186,8 @@ class Wire(asyncio.Protocol):
         # a caller who went away meanwhile does no harm any more: all of the reply is here
         self._under_way = last
 
-    def _expect(self, deadline: float, loop: asyncio.AbstractEventLoop) -> None:
-        """Look at `deadline` whether the reply has come; one timer goes on for calls that follow each other."""
-        self._deadline = deadline
-        if self._timer is not None and self._timer.when() <= deadline:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = loop.call_at(deadline, self._look_at_deadline, loop)
-
-    def _look_at_deadline(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._timer = None
-        if self._waiting is None:
-            return
-        if self._deadline - loop.time() > _EARLY:
-            self._expect(self._deadline, loop)
-        elif not self._waiting.done():
+    def _give_up(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
             self._waiting.set_exception(TimeoutError("no reply has come in time"))
 
     def _answer(self, reply: Reply) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 
 import hiredis
 
+from windlass.kit.deadline import Deadline
 from windlass.stores.redis.options import Options, Place
 
 Word = bytes | str | int
@@ -39,8 +40,7 @@ class Line(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._ended: asyncio.Future[None] = self._loop.create_future()
         self._lost: Exception | None = None
-        self._deadline = 0.0
-        self._timer: asyncio.TimerHandle | None = None
+        self._deadline = Deadline(self._give_up)
 
     @property
     def is_open(self) -> bool:
@@ -63,29 +63,11 @@ class Line(asyncio.Protocol):
                 raise self._loss()
             self._waiter = self._loop.create_future()
             if deadline is not None:
-                self._watch(deadline)
+                self._deadline.set(deadline)
             await self._waiter
             if not self._come:
                 raise self._loss()
         return self._come.popleft()
-
-    def _watch(self, deadline: float) -> None:
-        """Look at `deadline` whether somebody waits in vain. A timer that is too early is left: it looks again then."""
-        self._deadline = deadline
-        if self._timer is not None:
-            if self._timer.when() <= deadline:
-                return
-            self._timer.cancel()
-        self._timer = self._loop.call_at(deadline, self._look)
-
-    def _look(self) -> None:
-        self._timer = None
-        if self._waiter is None or self._waiter.done():
-            return
-        if self._loop.time() >= self._deadline:
-            self._waiter.set_exception(TimeoutError())
-        else:
-            self._timer = self._loop.call_at(self._deadline, self._look)
 
     async def close(self) -> None:
         """Take leave of the server."""
@@ -123,11 +105,14 @@ class Line(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell whoever waits that nothing more will come."""
         self._lost = self._lost or exc
-        if self._timer is not None:
-            self._timer.cancel()
+        self._deadline.close()
         if not self._ended.done():
             self._ended.set_result(None)
         self._wake()
+
+    def _give_up(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(TimeoutError())
 
     def _wake(self) -> None:
         waiter, self._waiter = self._waiter, None
