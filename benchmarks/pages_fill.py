@@ -8,8 +8,9 @@ import windlass
 from benchmarks.workload import chunks
 from windlass.core.ids import JobId, new_id
 from windlass.core.job import Claim, Failure, Note, PreparedJob, Progress
+from windlass.core.looks import ServerRecord
+from windlass.core.requests import ClaimRequest, Settlement
 from windlass.core.stats import TimingCount
-from windlass.core.store import ClaimRequest, ServerRecord, Settlement
 from windlass.core.verdict import ToDead, ToSucceeded, Verdict
 from windlass.testing import FakeClock
 

@@ -25,7 +25,7 @@ from benchmarks.postgres_cluster import Cluster, cluster
 from benchmarks.workload import BULK, QUEUE, TEXT
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, PreparedJob
-from windlass.core.store import ClaimRequest, Settlement
+from windlass.core.requests import ClaimRequest, Settlement
 from windlass.core.verdict import ToSucceeded
 from windlass.stores.postgres.moves.ack import ack_many
 from windlass.stores.postgres.moves.claim import Heads, claim_heads

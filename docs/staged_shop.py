@@ -22,8 +22,8 @@ from windlass import Claim, NewJob, Progress
 from windlass.client.client import Client
 from windlass.core.clock import Timer
 from windlass.core.job import Note
+from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.stats import BOUNDS, TimingCount
-from windlass.core.store import AuditEntry, ServerRecord
 from windlass.system import SystemClock
 
 LONG: Final = timedelta(minutes=62)

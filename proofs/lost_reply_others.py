@@ -9,9 +9,9 @@ from proofs.lost_reply_cases import Case
 from windlass import CancelOutcome, NewJob
 from windlass.core.ids import JobId
 from windlass.core.job import Note
+from windlass.core.requests import RescueRequest
 from windlass.core.retention import Retention
 from windlass.core.schedule import Fired, FireOutcome, Firing, prepared
-from windlass.core.store import RescueRequest
 
 HOUR: Final = timedelta(hours=1)
 

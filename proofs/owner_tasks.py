@@ -17,7 +17,7 @@ from proofs.ledger import Entry, Ledger, Tail
 from windlass import Claim, ClaimLost, Client, Fenced, NewJob, OutcomeUnknown, StoreUnavailable
 from windlass.core.ids import job_id
 from windlass.core.job import Token
-from windlass.core.store import Settled, Settlement
+from windlass.core.requests import Settled, Settlement
 from windlass.core.verdict import ToSucceeded
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from proofs.children import Children, eventually
 from proofs.ledger import Ledger, Tail
 from proofs.report import Report
 from windlass import Claim, ClaimLost, Client, NewJob
-from windlass.core.store import Settled, Settlement
+from windlass.core.requests import Settled, Settlement
 from windlass.core.verdict import ToSucceeded
 
 PROMISE = "a settlement with a stale token is refused and changes nothing, also beside valid ones"

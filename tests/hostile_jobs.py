@@ -9,8 +9,10 @@ from typing import Final
 
 from windlass.core.ids import JobId, new_id
 from windlass.core.job import Claim, Failure, Note, PreparedJob, Progress
+from windlass.core.looks import AuditEntry, ServerRecord
+from windlass.core.requests import ClaimRequest, Settlement
 from windlass.core.schedule import Schedule
-from windlass.core.store import AuditEntry, ClaimRequest, ServerRecord, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.unique import Hold
 from windlass.core.verdict import ToCancelled, ToDead, ToRetry, ToSucceeded, Verdict
 

@@ -70,13 +70,13 @@ if TYPE_CHECKING:
         Progress,
         Token,
     )
+    from windlass.core.requests import CancelOutcome
     from windlass.core.retry import Exponential, Fixed, Linear, NoRetry
     from windlass.core.schedule import Schedule
     from windlass.core.settings import QueueSettings
     from windlass.core.signals import Cancel, PermanentFailure, Release, Retry, Snooze
     from windlass.core.states import State
     from windlass.core.stats import QueueStats, Totals
-    from windlass.core.store import CancelOutcome
     from windlass.core.unique import Unique
     from windlass.engine.config import ServerConfig
     from windlass.engine.context import Context, current
@@ -198,7 +198,7 @@ _HOMES = {
     "windlass.core.signals": ("Cancel", "PermanentFailure", "Release", "Retry", "Snooze"),
     "windlass.core.states": ("State",),
     "windlass.core.stats": ("QueueStats", "Totals"),
-    "windlass.core.store": ("CancelOutcome",),
+    "windlass.core.requests": ("CancelOutcome",),
     "windlass.core.unique": ("Unique",),
     "windlass.engine.config": ("ServerConfig",),
     "windlass.engine.context": ("Context", "current"),

@@ -18,8 +18,10 @@ from windlass.client.client import Client
 from windlass.codec import JSON
 from windlass.connect import open_store
 from windlass.core.job import Claim, Failure, Job, NewJob, Note, Progress
+from windlass.core.looks import ServerRecord
+from windlass.core.requests import ClaimRequest, Settlement
 from windlass.core.settings import QueueSettings, resolve
-from windlass.core.store import ClaimRequest, ServerRecord, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.verdict import ToDead, ToSucceeded, Verdict
 from windlass.http.auth import Auth, NoAuth, TokenAuth
 from windlass.http.dashboard.app import Dashboard

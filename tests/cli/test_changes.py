@@ -15,7 +15,8 @@ from windlass import JobFilter, State
 from windlass.cli import job_changes
 from windlass.client import operations
 from windlass.core.errors import StoreUnavailable
-from windlass.core.store import AuditEntry, Changed
+from windlass.core.looks import AuditEntry
+from windlass.core.requests import Changed
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.cli.conftest import URL, Run
 from tests.cli.given_jobs import Given, fill
 from windlass import NewJob
 from windlass.cli.sparkline import TICKS, sparkline
-from windlass.core.store import ServerRecord
+from windlass.core.looks import ServerRecord
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import windlass
 from windlass import Client, NewJob
 from windlass.client.checkup import checkup, worst
-from windlass.core.store import Finding, ServerRecord
+from windlass.core.looks import Finding, ServerRecord
 from windlass.testing import FakeClock
 
 HOUR = timedelta(hours=1)

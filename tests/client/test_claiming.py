@@ -9,7 +9,7 @@ import pytest
 import windlass
 from windlass import Client, QueueSettings, State
 from windlass.core.job import Claim
-from windlass.core.store import ClaimRequest
+from windlass.core.requests import ClaimRequest
 from windlass.core.topics import Topic
 from windlass.testing import FakeClock
 

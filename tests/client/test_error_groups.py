@@ -9,7 +9,7 @@ from windlass.client.error_groups import LONGEST, NO_ERROR, ErrorGroups, error_n
 from windlass.client.group_look import look_at_groups, named
 from windlass.client.look_back import AT_ONCE, FIRST, READ, look_back
 from windlass.core.job import Job
-from windlass.core.store import JobPage
+from windlass.core.looks import JobPage
 from windlass.testing.clock import START, FakeClock
 
 

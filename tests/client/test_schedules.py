@@ -28,8 +28,9 @@ from windlass import (
 )
 from windlass.client.schedules import TRIES, put_schedule
 from windlass.client.wanted import checked_terms, wanted
+from windlass.core.looks import ServerRecord
 from windlass.core.schedule import DUE_AT, Fired, Firing, prepared
-from windlass.core.store import ServerRecord, Store
+from windlass.core.store import Store
 from windlass.testing import FakeClock
 
 NOW = datetime(2026, 3, 2, 10, 30, tzinfo=UTC)

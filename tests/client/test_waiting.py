@@ -11,8 +11,9 @@ import pytest
 import windlass
 from windlass import Claim, Client, ClientClosed, Completed, NewJob, NotFound, State, TimedOut
 from windlass.core.ids import JobId
+from windlass.core.looks import Glance
+from windlass.core.requests import Settlement
 from windlass.core.retention import KEEP_ALL
-from windlass.core.store import Glance, Settlement
 from windlass.core.topics import Topic
 from windlass.core.verdict import ToSucceeded
 from windlass.testing import FakeClock

@@ -14,7 +14,7 @@ from tests.redis.private import DURABLE, PrivateRedis
 from tests.redis.server import new_url
 from windlass import ClaimLost, Client, Job, NewJob, NotAtomicHere, Server, StoreFull, Unique
 from windlass.connect import open_store
-from windlass.core.store import ClaimRequest
+from windlass.core.requests import ClaimRequest
 from windlass.stores.redis import keys
 from windlass.stores.redis.store import KEEPS_AT_MOST
 

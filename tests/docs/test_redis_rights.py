@@ -19,7 +19,7 @@ from tests.redis.process import Process
 from tests.redis.sentinels import Sentinels
 from windlass import Client, NewJob, Unique, WindlassError
 from windlass.client.checkup import checkup
-from windlass.core.store import AuditEntry
+from windlass.core.looks import AuditEntry
 from windlass.stores import redis
 from windlass.stores.redis import listener
 from windlass.testing.conformance.given import a_job

@@ -6,9 +6,9 @@ from typing import Any
 
 from windlass.client.client import Client
 from windlass.core.job import Claim, Job
+from windlass.core.requests import ClaimRequest
 from windlass.core.retry import RetryRule
 from windlass.core.settings import UNSET, Unset
-from windlass.core.store import ClaimRequest
 from windlass.engine.attempt import Attempt
 from windlass.engine.notes import Notes
 from windlass.engine.office import Office

@@ -18,9 +18,10 @@ from tests.engine import hostile
 from windlass.app.handle import Handle
 from windlass.client.results import Completed
 from windlass.core.job import Job
+from windlass.core.requests import RescueRequest
 from windlass.core.retry import NoRetry
 from windlass.core.states import State
-from windlass.core.store import RescueRequest, Store
+from windlass.core.store import Store
 from windlass.engine import halt
 from windlass.engine.context import Context
 from windlass.testing.conformance.served import busy, stands, until

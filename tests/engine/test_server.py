@@ -10,8 +10,8 @@ import pytest
 import windlass
 from proofs.children import eventually
 from tests.each_store import STORES, new_url
+from windlass.core.requests import ClaimRequest
 from windlass.core.states import State
-from windlass.core.store import ClaimRequest
 from windlass.engine.attempt import Attempt
 from windlass.testing.conformance.failing import cancelled_at
 from windlass.testing.conformance.served import busy

@@ -10,9 +10,9 @@ from tests.engine.executors.given import NOW, a_job
 from tests.engine.given import an_attempt, settlements_of
 from windlass.client.client import Client
 from windlass.core.errors import StoreUnavailable
+from windlass.core.requests import ClaimRequest, RescueRequest
 from windlass.core.retention import KEEP_ALL
 from windlass.core.stats import BOUNDS
-from windlass.core.store import ClaimRequest, RescueRequest
 from windlass.engine.settlements import PLAIN
 from windlass.engine.tally import MOST_PAIRS, Pair, Tally
 from windlass.testing import FakeClock

@@ -10,7 +10,8 @@ from windlass.api.roles import Role
 from windlass.client.operations import CHUNK
 from windlass.core.errors import StoreUnavailable
 from windlass.core.ids import JobId
-from windlass.core.store import AuditEntry, Changed
+from windlass.core.looks import AuditEntry
+from windlass.core.requests import Changed
 from windlass.core.unique import Unique
 
 DEAD = {"filter": {"state": "dead", "error_type": "Boom"}}

@@ -10,8 +10,8 @@ from tests.http.given_tokens import bearer
 from windlass import NewJob
 from windlass.api.roles import Role
 from windlass.codec import Encoded
+from windlass.core.looks import AuditEntry
 from windlass.core.states import State
-from windlass.core.store import AuditEntry
 from windlass.http.routes import jobs
 from windlass.testing import FakeClock
 from windlass.testing.clock import START

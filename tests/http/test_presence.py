@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 import pytest
 
 import windlass
-from windlass.core.store import ServerRecord, Store
+from windlass.core.looks import ServerRecord
+from windlass.core.store import Store
 from windlass.http import presence as module
 from windlass.http.presence import Presence
 from windlass.testing import FakeClock

@@ -11,20 +11,13 @@ import pytest
 from windlass.core.errors import NotAllowed, NotTransactional
 from windlass.core.filters import JobFilter
 from windlass.core.job import Claim, Failure, Job, Note, PreparedJob, Progress, Token
+from windlass.core.looks import JobPage, ServerRecord
 from windlass.core.moving import Moved, Packed, Parcel
+from windlass.core.requests import CancelOutcome, Changed, KvWrite, RescueRequest, Settled
 from windlass.core.retention import KEEP_ALL
 from windlass.core.schedule import Firing, Schedule
 from windlass.core.stats import TimingCount
-from windlass.core.store import (
-    CancelOutcome,
-    Changed,
-    JobPage,
-    KvWrite,
-    RescueRequest,
-    ServerRecord,
-    Settled,
-    Store,
-)
+from windlass.core.store import Store
 from windlass.core.topics import ENDS, FLAGS, PAUSES, SCHEDULES, lock_topic, queue_topic
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead

@@ -10,8 +10,8 @@ import windlass
 from tests.metrics.given import values
 from windlass.client.client import Client
 from windlass.core.errors import StoreUnavailable
+from windlass.core.requests import ClaimRequest
 from windlass.core.stats import KindStats, MinuteCounts, TimingCount, Totals
-from windlass.core.store import ClaimRequest
 from windlass.engine.heart import new_record
 from windlass.metrics import kind_counts
 from windlass.metrics.kind_counts import COUNTED_FRESH, SHARE

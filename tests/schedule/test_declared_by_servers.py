@@ -8,8 +8,8 @@ import pytest
 from tests.schedule.given import JOB, SECOND, a_client, a_declared, a_scheduler, due_times
 from windlass.client.client import Client
 from windlass.client.schedules import put_schedule
+from windlass.core.looks import ServerRecord
 from windlass.core.schedule import CatchUp
-from windlass.core.store import ServerRecord
 from windlass.engine.config import ServerConfig
 from windlass.engine.served import Around
 from windlass.schedule.declared_by_servers import DeclaredByServers

@@ -20,8 +20,8 @@ from tests.schedule.given import (
 )
 from windlass import App, Server, ServerConfig
 from windlass.client.client import Client
+from windlass.core.looks import ServerRecord
 from windlass.core.schedule import DueSchedules, Fired, FireOutcome, Firing
-from windlass.core.store import ServerRecord
 from windlass.schedule.declared import Declared
 from windlass.schedule.scheduler import MOST_FIRING
 from windlass.testing import FakeClock

@@ -8,9 +8,9 @@ import pytest
 
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, Failure, PreparedJob, Token
+from windlass.core.requests import CancelOutcome, Changed, Settlement
 from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
-from windlass.core.store import CancelOutcome, Changed, Settlement
 from windlass.core.verdict import ToDead, ToSucceeded, Verdict
 from windlass.testing import calls
 from windlass.testing.call import Call

@@ -10,8 +10,8 @@ from windlass.api.looks import Audit, Chosen, Finding, Glance, Minute, Queue, Re
 from windlass.api.problems import Problem
 from windlass.api.roles import Role
 from windlass.api.shape import Asked, Blob, Id, KvPair, Limit, Moment, Name, Seconds, Told
+from windlass.core.requests import CancelOutcome, Changed
 from windlass.core.states import State
-from windlass.core.store import CancelOutcome, Changed
 
 MOST_JOBS = 10_000
 """How many jobs one call may name; more of them are more calls."""

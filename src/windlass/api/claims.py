@@ -8,7 +8,7 @@ from windlass.api.jobs import JSON, RAW, Failure, Job, NewJob, Progress, asked, 
 from windlass.api.problems import Problem
 from windlass.api.shape import Asked, Id, KvPair, Limit, Moment, Name, Seconds, Told, pairs, seconds
 from windlass.core import job as core
-from windlass.core import store as seam
+from windlass.core import requests as seam
 from windlass.core import verdict as ends
 from windlass.core.ids import JobId
 

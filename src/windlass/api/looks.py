@@ -6,8 +6,8 @@ from msgspec import Meta
 
 from windlass.api.jobs import Job
 from windlass.api.shape import Asked, Count, Id, Limit, Moment, Name, Seconds, Told, seconds, span
+from windlass.core import looks as seam
 from windlass.core import stats as core
-from windlass.core import store as seam
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Token

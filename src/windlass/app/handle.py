@@ -10,8 +10,8 @@ from windlass.core.duration import Duration, duration
 from windlass.core.errors import JobCancelled, JobDead, JobNotFound, ResultNotKept, WrongState
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, Job
+from windlass.core.requests import CancelOutcome
 from windlass.core.states import State
-from windlass.core.store import CancelOutcome
 from windlass.engine.causes import cause
 from windlass.handlers.results import ResultReader
 

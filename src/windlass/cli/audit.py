@@ -10,7 +10,7 @@ from windlass.cli.options import output_options, store_options
 from windlass.cli.output import FAINT, STRONG, Cell, note, print_json, print_table, room
 from windlass.cli.reach import Choice, reached
 from windlass.cli.times import shown_at
-from windlass.core.store import AuditEntry
+from windlass.core.looks import AuditEntry
 
 HEADS: Final = ("AT", "WHO", "DID", "TO", "DETAIL")
 NARROW_HEADS: Final = ("AT", "WHO", "DID", "TO")

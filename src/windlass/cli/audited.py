@@ -11,8 +11,8 @@ import click
 from windlass.cli.output import note
 from windlass.client.client import Client
 from windlass.core.errors import WindlassError
+from windlass.core.looks import AuditEntry
 from windlass.core.names import MAX_NAME, check_name
-from windlass.core.store import AuditEntry
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -21,7 +21,7 @@ from windlass.core.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from windlass.core.store import Finding
+from windlass.core.looks import Finding
 from windlass.exit_codes import ExitCode, exit_code_of
 from windlass.system import SystemClock
 

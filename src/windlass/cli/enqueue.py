@@ -17,8 +17,8 @@ from windlass.client.results import Completed, NotFound
 from windlass.client.server_details import is_live
 from windlass.core.errors import DecodeError
 from windlass.core.job import Enqueued, Job
+from windlass.core.looks import SERVES
 from windlass.core.states import State
-from windlass.core.store import SERVES
 from windlass.exit_codes import ExitCode
 
 

@@ -21,7 +21,7 @@ from windlass.config.masked import HIDDEN
 from windlass.core.errors import InvalidValue, JobNotFound, UniqueConflict, WindlassError, WrongState
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
-from windlass.core.store import CancelOutcome, Changed
+from windlass.core.requests import CancelOutcome, Changed
 from windlass.exit_codes import ExitCode, exit_code_of
 
 LOOKED_AT: Final = 20_000

@@ -11,7 +11,7 @@ from windlass.cli.output import BAD, FAINT, GOOD, POOR, STRONG, Cell, note, prin
 from windlass.cli.reach import Choice, dead_after, reached, settings_of
 from windlass.cli.times import distance, length
 from windlass.client.server_details import Presence, presence
-from windlass.core.store import SERVES, ServerRecord
+from windlass.core.looks import SERVES, ServerRecord
 
 HEADS: Final = ("NAME", "HOST", "PID", "STATE", "RUNNING", "QUEUES", "KINDS", "UP", "SEEN", "VERSION")
 NARROW_HEADS: Final = ("NAME", "STATE", "RUNNING", "QUEUES", "UP", "VERSION")

@@ -11,11 +11,12 @@ from windlass.client.claims import DEAD_AFTER
 from windlass.client.server_details import is_live, stuck_in
 from windlass.client.spoken import at_utc, counted, length
 from windlass.core.errors import InvalidValue
+from windlass.core.looks import Finding, ServerRecord
 from windlass.core.moving import Moved
 from windlass.core.rule import read_rule
 from windlass.core.schedule import Schedule
 from windlass.core.stats import MinuteCounts, QueueStats, total
-from windlass.core.store import Finding, Inspector, ServerRecord, Store
+from windlass.core.store import Inspector, Store
 from windlass.zone import zone
 
 DAY: Final = timedelta(days=1)

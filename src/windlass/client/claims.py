@@ -12,7 +12,8 @@ from windlass.client.bell import Listeners
 from windlass.core.clock import Clock
 from windlass.core.errors import WindlassError
 from windlass.core.job import Claim
-from windlass.core.store import ClaimRequest, Settlement, Store
+from windlass.core.requests import ClaimRequest, Settlement
+from windlass.core.store import Store
 from windlass.core.topics import queue_topic
 from windlass.core.verdict import ToReleased
 

@@ -30,8 +30,9 @@ from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId, job_id
 from windlass.core.job import Claim, Enqueued, Job, NewJob
 from windlass.core.names import check_limit, check_name
+from windlass.core.requests import CancelOutcome
 from windlass.core.settings import Settings
-from windlass.core.store import CancelOutcome, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import GaveUp, GivenBack, Outcome, PutOff, Raised, Stopped
 from windlass.system import TaskSpawn

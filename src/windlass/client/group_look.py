@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from windlass.client.error_groups import ErrorGroups, error_name
 from windlass.client.look_back import Step, look_through
 from windlass.core.clock import Clock
-from windlass.core.store import JobPage
+from windlass.core.looks import JobPage
 
 NARROWED: Final = 200
 """Jobs that are read at once to find those of one group among them."""

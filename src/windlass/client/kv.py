@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable
 
 from windlass.core.errors import InvalidValue
 from windlass.core.names import MAX_KEY, check_key, check_limit, check_value
-from windlass.core.store import KvWrite, Store
+from windlass.core.requests import KvWrite
+from windlass.core.store import Store
 
 Key = bytes | str
 

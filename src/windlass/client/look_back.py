@@ -6,7 +6,8 @@ from typing import Final, TypeAlias
 from windlass.core.clock import Clock
 from windlass.core.filters import JobFilter
 from windlass.core.job import Job
-from windlass.core.store import JobPage, Store
+from windlass.core.looks import JobPage
+from windlass.core.store import Store
 
 ENOUGH: Final = 0.2
 """Seconds after which a list is shown with what was found."""

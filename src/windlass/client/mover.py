@@ -17,10 +17,10 @@ from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.moving import Moved, Packed, Parcel
+from windlass.core.requests import KvWrite, RescueRequest
 from windlass.core.schedule import Overlap, Schedule
 from windlass.core.states import State
 from windlass.core.stats import QueueStats, total
-from windlass.core.store import KvWrite, RescueRequest
 
 logger = logging.getLogger("windlass")
 

@@ -10,9 +10,10 @@ from typing import Final, NoReturn
 from windlass.core.errors import JobNotFound, UniqueConflict, WrongState
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
+from windlass.core.requests import CancelOutcome, Changed
 from windlass.core.retention import Retention
 from windlass.core.states import ENDS, WAITING, State
-from windlass.core.store import CancelOutcome, Changed, Store
+from windlass.core.store import Store
 
 logger = logging.getLogger("windlass")
 

@@ -9,9 +9,9 @@ from typing import Literal, TypeAlias
 from windlass.client.claims import DEAD_AFTER
 from windlass.client.server_details import is_live
 from windlass.core.errors import InvalidValue
+from windlass.core.looks import ServerRecord
 from windlass.core.rule import read_rule
 from windlass.core.schedule import Schedule
-from windlass.core.store import ServerRecord
 from windlass.zone import zone
 
 Standing: TypeAlias = Literal["active", "paused", "orphaned", "over"]

@@ -5,7 +5,7 @@ from typing import Final, Literal, TypeAlias
 
 from windlass.core.duration import later
 from windlass.core.job import Job
-from windlass.core.store import ServerRecord
+from windlass.core.looks import ServerRecord
 
 SLOTS: Final = "slots"
 """How many jobs it runs at once."""

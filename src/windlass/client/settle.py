@@ -11,9 +11,10 @@ from windlass.client.prepare import Preparer, checked_kv
 from windlass.core.clock import Rng
 from windlass.core.errors import ClaimLost, EncodeError, InvalidValue, PayloadTooLarge, WindlassError
 from windlass.core.job import Claim, Failure, NewJob
+from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.settings import Settings
 from windlass.core.states import State
-from windlass.core.store import Settled, Settlement, SettleResult, Store
+from windlass.core.store import Store
 from windlass.core.verdict import (
     GaveUp,
     Outcome,

@@ -17,11 +17,12 @@ from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId, job_id
 from windlass.core.job import Job
 from windlass.core.names import check_limit, check_name
+from windlass.core.requests import RescueRequest
 from windlass.core.retention import Keep, Retention
 from windlass.core.settings import UNSET, Settings, Unset
 from windlass.core.states import State
 from windlass.core.stats import QueueStats, total
-from windlass.core.store import RescueRequest, Store
+from windlass.core.store import Store
 
 Id = UUID | str
 Kept = Duration | Unset | None

@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from windlass.core.requests import Rescued, RescueRequest
 from windlass.core.retention import Retention
-from windlass.core.store import Rescued, RescueRequest, Store
+from windlass.core.store import Store
 
 PAGE: Final = 1_000
 

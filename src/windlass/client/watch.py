@@ -14,8 +14,9 @@ from windlass.core.clock import Clock, Running, Spawn
 from windlass.core.errors import Fenced, StoreUnavailable
 from windlass.core.ids import JobId
 from windlass.core.job import Token
+from windlass.core.looks import Glance
 from windlass.core.states import State
-from windlass.core.store import Glance, Store
+from windlass.core.store import Store
 from windlass.core.topics import ENDS, FLAGS
 
 logger = logging.getLogger("windlass")

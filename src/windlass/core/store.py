@@ -1,30 +1,33 @@
 """The seam between the engine and where jobs live."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum, StrEnum
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from windlass.core.errors import WindlassError
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.looks import AuditEntry, Finding, Glance, JobPage, Place, ServerRecord
 from windlass.core.moving import Moving
+from windlass.core.requests import (
+    CancelOutcome,
+    Changed,
+    ClaimRequest,
+    KvWrite,
+    Renewed,
+    Rescued,
+    RescueRequest,
+    Settlement,
+    SettleResult,
+)
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
-from windlass.core.states import State
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.topics import Topic
-from windlass.core.verdict import Verdict
 
 T = TypeVar("T")
-
-SERVED: Final = "served"
-"""Among the details of a server: `yes` when it only works, on a store that another process serves."""
-SERVES: Final = "serves"
-"""Among the details of a process that serves a store: over what. It runs the services for those that only work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,171 +59,6 @@ class Features:
     def misses_no_news(self) -> bool:
         """Whether `listen` rings at all news; else whoever waits looks again each `poll_interval`."""
         return self.wakes_waiters and not self.replies_can_be_lost
-
-
-class ClaimRequest(NamedTuple):
-    """What a worker wants: up to `limit` ready jobs, strictly in the order of `queues`.
-
-    With `by_priority` the most urgent of all of `queues` come first, by (priority, run_at, sequence number). With
-    `kinds` only jobs of these kinds are given, however many others are ahead; None among them stands for raw jobs.
-    `worker` names the holder.
-    """
-
-    queues: Sequence[str]
-    limit: int
-    lease: timedelta
-    kinds: Collection[str | None] | None = None
-    worker: str | None = None
-    by_priority: bool = False
-
-
-class Settlement(NamedTuple):
-    """How one claim ended. `then` and `kv` commit with it; `keep` is False when the record goes with the job's end."""
-
-    job_id: JobId
-    token: Token
-    verdict: Verdict
-    keep: bool = True
-    then: Sequence[PreparedJob] = ()
-    kv: Mapping[bytes, bytes | None] | None = None
-
-
-class Settled(Enum):
-    """What a settlement did."""
-
-    DONE = "done"
-    REPEATED = "repeated"
-    """The same token had settled the job before: nothing changed, and nothing needed to."""
-    LOST = "lost"
-    """The token no longer holds the job: nothing changed."""
-
-
-SettleResult: TypeAlias = Settled | WindlassError
-"""A settlement that was refused (a `then` job met a unique key) is its error; nothing of it was written."""
-
-
-class Renewed(NamedTuple):
-    """The new end of a lease, and whether the job was asked to stop meanwhile."""
-
-    lease_expires_at: datetime
-    cancel_requested: bool
-
-
-class CancelOutcome(StrEnum):
-    """What a cancel did."""
-
-    REMOVED = "removed"
-    """It was waiting and is cancelled now."""
-    REQUESTED = "requested"
-    """It is running: its holder is told."""
-    NOT_FOUND = "not_found"
-    """There is no such job, or it has ended."""
-
-
-class Changed(Enum):
-    """What an operator's call did to one job."""
-
-    DONE = "done"
-    NOT_FOUND = "not_found"
-    WRONG_STATE = "wrong_state"
-    KEY_HELD = "key_held"
-    """Another live job holds its unique key."""
-
-
-class Rescued(NamedTuple):
-    """A job that was taken back, and where it went."""
-
-    id: JobId
-    state: State
-
-
-class RescueRequest(NamedTuple):
-    """Which claims to take back: expired ones, or with `force` all, of these queues (None for all) and workers.
-
-    `to="dead"` ends the jobs instead of letting them try again.
-    """
-
-    queues: Collection[str] | None = None
-    workers: Collection[str] | None = None
-    force: bool = False
-    to: Literal["retry", "dead"] = "retry"
-    limit: int = 1000
-
-
-class KvAny(Enum):
-    """Marks a kv write without a condition."""
-
-    ANY = "any"
-
-
-class KvWrite(NamedTuple):
-    """Write `value` (None deletes) if the key now holds `expected`: `ANY` for whatever, None for absent."""
-
-    key: bytes
-    value: bytes | None
-    expected: bytes | KvAny | None = KvAny.ANY
-
-
-class Glance(NamedTuple):
-    """The little of a job that waiters look at again and again."""
-
-    state: State
-    cancel_requested: bool
-    token: Token | None
-
-
-class JobPage(NamedTuple):
-    """Jobs, the newest first. `next` is where to look on, also when no job was found; None when all was looked at."""
-
-    jobs: list[Job]
-    next: int | None
-
-
-class Place(NamedTuple):
-    """What stands between a job and its claim, at the time `now` of the store."""
-
-    now: datetime
-    ahead: int | None
-    """Pending jobs of its queue that a claim gives before it, counted up to 1,000; None unless it is pending itself."""
-    key_holder: JobId | None
-    """Who holds the unique key that the job holds, held, or would need for a retry; itself perhaps."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerRecord:
-    """A process that runs workers or services, as it last told the store."""
-
-    id: str
-    name: str
-    host: str
-    pid: int
-    version: str
-    started_at: datetime
-    seen_at: datetime
-    queues: tuple[str, ...] = ()
-    kinds: tuple[str, ...] = ()
-    schedules: tuple[str, ...] = ()
-    running: int = 0
-    details: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-class AuditEntry(NamedTuple):
-    """What a person did: `retry`, `delete`, `pause` and the like, to what, with which numbers."""
-
-    at: datetime
-    actor: str
-    action: str
-    target: str
-    detail: Mapping[str, str]
-
-
-class Finding(NamedTuple):
-    """One thing that `check` looked at; `advice` says what to do when it is not well."""
-
-    name: str
-    level: Literal["ok", "warning", "error"]
-    message: str
-    advice: str | None = None
 
 
 class Borrowed(Protocol):

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from enum import StrEnum
 
-from windlass.core.store import ServerRecord
+from windlass.core.looks import ServerRecord
 from windlass.demo.ledger import Event, Ledger, What
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from windlass.core.store import ClaimRequest
+from windlass.core.requests import ClaimRequest
 
 Order = Literal["weighted", "strict", "priority"]
 

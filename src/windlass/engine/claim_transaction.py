@@ -16,9 +16,10 @@ from windlass.client.client import Client
 from windlass.core.clock import Timer
 from windlass.core.errors import ClaimLost, InvalidValue, WindlassError
 from windlass.core.job import Job, PreparedJob, Token
+from windlass.core.requests import Settled, Settlement
 from windlass.core.retention import Retention
 from windlass.core.states import State
-from windlass.core.store import Joined, Settled, Settlement
+from windlass.core.store import Joined
 from windlass.core.verdict import ToSucceeded
 
 logger = logging.getLogger("windlass")

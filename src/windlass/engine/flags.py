@@ -6,8 +6,9 @@ from datetime import timedelta
 from windlass.client.bell import Bell
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.job import Token
+from windlass.core.looks import Glance
 from windlass.core.states import State
-from windlass.core.store import Glance, Store
+from windlass.core.store import Store
 from windlass.core.topics import FLAGS
 from windlass.engine.attempt import Attempt
 from windlass.engine.service import Service

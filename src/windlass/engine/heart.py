@@ -11,7 +11,8 @@ from typing import Final
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.duration import to_micros
 from windlass.core.ids import ID_BYTES, new_id
-from windlass.core.store import ServerRecord, Store
+from windlass.core.looks import ServerRecord
+from windlass.core.store import Store
 from windlass.engine.service import Service
 
 SCHEDULING: Final = "scheduling"

@@ -10,8 +10,8 @@ from windlass.core.errors import WindlassError
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Job
+from windlass.core.requests import ClaimRequest
 from windlass.core.states import State
-from windlass.core.store import ClaimRequest
 from windlass.core.verdict import Outcome, Stopped
 from windlass.engine.attempt import Attempt
 from windlass.engine.execution import Execution

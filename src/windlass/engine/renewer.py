@@ -13,7 +13,8 @@ from windlass.core.clock import Clock
 from windlass.core.duration import duration
 from windlass.core.errors import Fenced, WindlassError
 from windlass.core.job import Token
-from windlass.core.store import Renewed, Store
+from windlass.core.requests import Renewed
+from windlass.core.store import Store
 from windlass.core.topics import OWNER
 from windlass.engine.attempt import Attempt
 

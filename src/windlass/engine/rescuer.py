@@ -7,8 +7,9 @@ from datetime import timedelta
 from windlass.client.upkeep import rescue_all
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.duration import ZERO
+from windlass.core.requests import Rescued, RescueRequest
 from windlass.core.retention import Retention
-from windlass.core.store import Rescued, RescueRequest, Store
+from windlass.core.store import Store
 from windlass.engine.service import Service
 
 logger = logging.getLogger("windlass")

@@ -9,9 +9,11 @@ from datetime import timedelta
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.duration import ZERO
 from windlass.core.errors import Fenced
+from windlass.core.looks import ServerRecord
+from windlass.core.requests import Rescued
 from windlass.core.retention import Retention
 from windlass.core.settings import Settings
-from windlass.core.store import Rescued, ServerRecord, Store
+from windlass.core.store import Store
 from windlass.engine.heart import SCHEDULING, Heart, new_record, new_server_id
 from windlass.engine.owner_watch import owner_watch
 from windlass.engine.promoter import Promoter

@@ -10,10 +10,11 @@ from windlass.client.failure import failure_of
 from windlass.core.clock import Clock, Rng
 from windlass.core.errors import Fenced, WindlassError
 from windlass.core.job import Failure, Job, Token
+from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.retention import Retention
 from windlass.core.settings import DEFAULT, Settings, Unset
 from windlass.core.states import State
-from windlass.core.store import Settled, Settlement, SettleResult, Store
+from windlass.core.store import Store
 from windlass.core.verdict import (
     Outcome,
     Raised,

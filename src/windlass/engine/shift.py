@@ -12,9 +12,11 @@ from windlass.client.server_details import CONSUMES, MEMORY, SLOTS, STUCK
 from windlass.core.errors import Fenced, NotAtomicHere, UnknownKind, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import Job
+from windlass.core.looks import SERVED, ServerRecord
+from windlass.core.requests import Rescued, Settlement
 from windlass.core.settings import Unset
 from windlass.core.states import State
-from windlass.core.store import SERVED, Rescued, ServerRecord, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.verdict import GivenBack, Outcome, Raised
 from windlass.engine.attempt import Attempt
 from windlass.engine.claim_plan import ClaimPlan, Line

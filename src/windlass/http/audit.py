@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from windlass.core.errors import WindlassError
-from windlass.core.store import AuditEntry
+from windlass.core.looks import AuditEntry
 from windlass.http.auth import LOCAL
 from windlass.http.call import Call
 

@@ -8,7 +8,7 @@ from windlass.api.calls import ChangeTold
 from windlass.client.operations import CHUNK, Operation, chunks
 from windlass.client.spoken import counted
 from windlass.core.filters import JobFilter
-from windlass.core.store import Changed
+from windlass.core.requests import Changed
 from windlass.http.audit import write_down
 from windlass.http.call import Call
 from windlass.http.refusal import Refusal

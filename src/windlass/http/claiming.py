@@ -9,12 +9,13 @@ from typing import Final
 
 from windlass.api.claims import ClaimRequest
 from windlass.client.claims import SAFETY_LOOK, SOONEST, requests_for
-from windlass.core import store as seam
+from windlass.core import requests as seam
 from windlass.core.errors import InvalidValue, WindlassError
 from windlass.core.job import Claim
 from windlass.core.names import check_name
+from windlass.core.requests import Settlement
 from windlass.core.settings import Settings
-from windlass.core.store import Settlement, Store
+from windlass.core.store import Store
 from windlass.core.topics import queue_topic
 from windlass.core.verdict import ToReleased
 from windlass.http.call import Call

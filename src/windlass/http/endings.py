@@ -18,9 +18,9 @@ from windlass.core.errors import DecodeError
 from windlass.core.ids import JobId, job_id
 from windlass.core.job import Job, Token
 from windlass.core.names import check_name
+from windlass.core.requests import Settlement
 from windlass.core.retention import Retention
 from windlass.core.states import State
-from windlass.core.store import Settlement
 from windlass.core.verdict import (
     Raised,
     ToCancelled,

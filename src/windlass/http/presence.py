@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from windlass.core.clock import Clock
-from windlass.core.store import ServerRecord, Store
+from windlass.core.looks import ServerRecord
+from windlass.core.store import Store
 from windlass.http.remembered import Remembered
 
 MOST: Final = 10_000

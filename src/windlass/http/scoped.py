@@ -12,31 +12,23 @@ from windlass.core.errors import NotTransactional
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.looks import AuditEntry, Finding, Glance, JobPage, Place, ServerRecord
 from windlass.core.moving import Moved
-from windlass.core.retention import Retention
-from windlass.core.schedule import DueSchedules, Fired, FireOutcome, Firing, Schedule, ScheduleList
-from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
-from windlass.core.store import (
-    AuditEntry,
-    Borrowed,
+from windlass.core.requests import (
     CancelOutcome,
     Changed,
     ClaimRequest,
-    Features,
-    Finding,
-    Glance,
-    JobPage,
-    Joined,
     KvWrite,
-    Place,
     Renewed,
     Rescued,
     RescueRequest,
-    ServerRecord,
     Settlement,
     SettleResult,
-    Store,
 )
+from windlass.core.retention import Retention
+from windlass.core.schedule import DueSchedules, Fired, FireOutcome, Firing, Schedule, ScheduleList
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
+from windlass.core.store import Borrowed, Features, Joined, Store
 from windlass.core.topics import Topic, queue_topic
 from windlass.http.beyond import refuse_beyond
 from windlass.http.scoped_moving import ScopedMoving

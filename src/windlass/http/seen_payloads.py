@@ -10,7 +10,8 @@ from typing import Final
 
 from windlass.core.filters import JobFilter
 from windlass.core.job import Job
-from windlass.core.store import Inspector, JobPage
+from windlass.core.looks import JobPage
+from windlass.core.store import Inspector
 from windlass.http.shown import still_found
 
 CHUNK: Final = 250

@@ -10,7 +10,7 @@ from typing import Final
 from windlass.client.client import Client
 from windlass.core.duration import ZERO
 from windlass.core.errors import Fenced
-from windlass.core.store import SERVES, ServerRecord
+from windlass.core.looks import SERVES, ServerRecord
 from windlass.engine.config import ServerConfig
 from windlass.engine.heart import SCHEDULING, Heart, new_record, new_server_id
 from windlass.engine.owner_watch import owner_watch

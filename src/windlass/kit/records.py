@@ -6,9 +6,9 @@ from typing import Final
 import msgspec
 
 from windlass.core.job import NO_HEADERS, Delivery, Job
+from windlass.core.looks import ServerRecord
 from windlass.core.names import HISTORY_KEPT
 from windlass.core.states import State
-from windlass.core.store import ServerRecord
 
 STATES: Final = {str(state): state for state in State}
 """The states by the names that they are kept under."""

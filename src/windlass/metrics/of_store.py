@@ -14,9 +14,10 @@ from windlass.client.claims import DEAD_AFTER
 from windlass.client.client import Client
 from windlass.client.server_details import Presence, presence
 from windlass.core.errors import WindlassError
+from windlass.core.looks import ServerRecord
 from windlass.core.states import State
 from windlass.core.stats import BOUNDS, MinuteCounts, QueueStats, TimingCount, Totals
-from windlass.core.store import ServerRecord, Store
+from windlass.core.store import Store
 from windlass.engine.tally import Pair
 from windlass.metrics.exposition import gauge, gauges, histogram, registry_with, written
 from windlass.metrics.kind_counts import KindCounts

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 
 from windlass.core.clock import Clock
 from windlass.core.duration import later
-from windlass.core.store import ServerRecord, Store
+from windlass.core.looks import ServerRecord
+from windlass.core.store import Store
 from windlass.schedule.answered import answered
 
 

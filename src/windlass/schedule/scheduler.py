@@ -12,9 +12,9 @@ from windlass.client.client import Client
 from windlass.core.duration import ZERO, to_micros
 from windlass.core.errors import Fenced, WindlassError
 from windlass.core.ids import ID_BYTES, new_ids
+from windlass.core.looks import SERVED, SERVES, ServerRecord
 from windlass.core.rule import Rule, read_rule
 from windlass.core.schedule import FireOutcome, Firing, Schedule, prepared
-from windlass.core.store import SERVED, SERVES, ServerRecord
 from windlass.core.ticks import Ticks, ticks
 from windlass.core.topics import SCHEDULES
 from windlass.engine.heart import SCHEDULING

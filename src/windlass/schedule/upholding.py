@@ -10,8 +10,9 @@ from windlass.client.wanted import Wanted
 from windlass.core.clock import Clock
 from windlass.core.duration import later
 from windlass.core.errors import Fenced
+from windlass.core.looks import ServerRecord
 from windlass.core.schedule import Schedule
-from windlass.core.store import ServerRecord, Store
+from windlass.core.store import Store
 from windlass.schedule.answered import answered
 
 logger = logging.getLogger("windlass")

@@ -11,18 +11,10 @@ from typing import Any
 from windlass.core.errors import NotAtomicHere
 from windlass.core.ids import JobId
 from windlass.core.job import Job, Note, PreparedJob, Token
+from windlass.core.requests import ClaimRequest, KvWrite, Rescued, RescueRequest, Settled, Settlement, SettleResult
 from windlass.core.retention import Retention
 from windlass.core.states import State
-from windlass.core.store import (
-    ClaimRequest,
-    KvWrite,
-    Rescued,
-    RescueRequest,
-    Settled,
-    Settlement,
-    SettleResult,
-    Store,
-)
+from windlass.core.store import Store
 from windlass.core.verdict import ToDead, ToRetry
 from windlass.testing.call import NEVER, Call, Step, agrees, answered, job_by_job
 from windlass.testing.model import Model

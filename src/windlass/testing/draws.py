@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from windlass.core.ids import JobId
 from windlass.core.job import NO_HEADERS, Failure, PreparedJob
+from windlass.core.requests import ClaimRequest, KvAny, KvWrite, RescueRequest
 from windlass.core.retention import Keep, Retention
 from windlass.core.schedule import Schedule
-from windlass.core.store import ClaimRequest, KvAny, KvWrite, RescueRequest
 from windlass.core.unique import Unique, hold
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
 

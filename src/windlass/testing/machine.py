@@ -25,9 +25,9 @@ from hypothesis.stateful import initialize, precondition, rule
 from windlass.core.errors import NotAtomicHere
 from windlass.core.ids import JobId
 from windlass.core.job import Job, Note, PreparedJob, Progress, Token
+from windlass.core.requests import ClaimRequest, KvWrite, RescueRequest, Settlement
 from windlass.core.retention import KEEP_ALL, Retention
 from windlass.core.states import State
-from windlass.core.store import ClaimRequest, KvWrite, RescueRequest, Settlement
 from windlass.testing import calls, draws
 from windlass.testing.call import Call
 from windlass.testing.calls import within_attempts

@@ -15,11 +15,7 @@ from windlass.core.errors import NotAtomicHere, UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.job import Delivery, Enqueued, Failure, Job, LogLine, Note, PreparedJob, Token
 from windlass.core.names import HISTORY_KEPT, LOG_LINES_KEPT
-from windlass.core.retention import Retention
-from windlass.core.schedule import Fired, FireOutcome, Firing
-from windlass.core.states import State
-from windlass.core.stats import Totals
-from windlass.core.store import (
+from windlass.core.requests import (
     CancelOutcome,
     Changed,
     ClaimRequest,
@@ -31,6 +27,10 @@ from windlass.core.store import (
     Settlement,
     SettleResult,
 )
+from windlass.core.retention import Retention
+from windlass.core.schedule import Fired, FireOutcome, Firing
+from windlass.core.states import State
+from windlass.core.stats import Totals
 from windlass.core.unique import Hold, digest
 from windlass.core.verdict import (
     LEASE_EXPIRED,

@@ -12,7 +12,8 @@ from windlass.cli.top.summary import summary
 from windlass.cli.top.wanted import read_wanted
 from windlass.client.claims import DEAD_AFTER
 from windlass.client.job_ids import found_id
-from windlass.core.store import ServerRecord, Store
+from windlass.core.looks import ServerRecord
+from windlass.core.store import Store
 from windlass.testing import FakeClock
 
 

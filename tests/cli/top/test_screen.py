@@ -15,7 +15,7 @@ from windlass.cli.top.ask import Ask, Keys
 from windlass.cli.top.job_page import JobPage
 from windlass.cli.top.pane import Pane
 from windlass.cli.top.screen import PANES, Terms, Top
-from windlass.core.store import ServerRecord
+from windlass.core.looks import ServerRecord
 from windlass.testing import FakeClock
 
 HOSTILE = "[bold red]boom[/] \x1b[2J 名\u202e"

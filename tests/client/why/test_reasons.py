@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from windlass.client.why import Known, Reason, reasons
 from windlass.core.ids import JobId
 from windlass.core.job import Delivery, Job, Progress
+from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import Moved
 from windlass.core.schedule import Schedule
 from windlass.core.states import State
 from windlass.core.stats import QueueStats
-from windlass.core.store import AuditEntry, ServerRecord
 from windlass.core.verdict import LEASE_EXPIRED, ORPHANED
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

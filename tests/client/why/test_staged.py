@@ -11,9 +11,11 @@ import windlass
 from windlass import Client, InvalidValue, JobId, NewJob, QueueSettings, Unique, UnknownKind
 from windlass.client.why import Reason
 from windlass.core.job import Claim, Token
+from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import Moved
+from windlass.core.requests import ClaimRequest, RescueRequest
 from windlass.core.retry import Fixed
-from windlass.core.store import AuditEntry, ClaimRequest, RescueRequest, ServerRecord, Store
+from windlass.core.store import Store
 from windlass.testing import FakeClock
 
 HOUR = timedelta(hours=1)

@@ -1,7 +1,7 @@
 from tests.http.asgi import ask
 from tests.http.dashboard.given_dashboard import a_dashboard
 from windlass.api.roles import Role
-from windlass.core.store import AuditEntry
+from windlass.core.looks import AuditEntry
 
 
 async def test_what_people_did_is_there_the_newest_first() -> None:

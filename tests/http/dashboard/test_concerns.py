@@ -1,8 +1,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from windlass.core.looks import ServerRecord
 from windlass.core.stats import QueueStats
-from windlass.core.store import ServerRecord
 from windlass.http.dashboard.concerns import MOST, PATIENCE, Servers, concerns
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

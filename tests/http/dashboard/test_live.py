@@ -8,7 +8,7 @@ from tests.http.dashboard.given_dashboard import GivenDashboard
 from tests.http.dashboard.watching import PATHS, a_watched_dashboard, change_in, watch
 from tests.http.given_app import LIMITED
 from tests.http.streams import Stream
-from windlass.core.store import AuditEntry
+from windlass.core.looks import AuditEntry
 from windlass.http.dashboard import app as dashboard_app
 from windlass.http.dashboard.live import MOST_LOOKS
 from windlass.http.dashboard.pages.audit import Audit, AuditAsked

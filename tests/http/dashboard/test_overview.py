@@ -6,8 +6,8 @@ from tests.http.dashboard.given_dashboard import Element, GivenDashboard, a_dash
 from tests.http.given_app import LIMITED
 from windlass import NewJob
 from windlass.api.roles import Role
+from windlass.core.looks import ServerRecord
 from windlass.core.stats import TimingCount
-from windlass.core.store import ServerRecord
 from windlass.http.dashboard import history
 from windlass.http.dashboard.history import FRESH
 from windlass.http.dashboard.pages.overview import MOST_QUEUES

@@ -10,7 +10,7 @@ from tests.http.given_app import LIMITED
 from windlass.api.roles import Role
 from windlass.client import look_back
 from windlass.core.job import Claim, Note, Progress
-from windlass.core.store import ClaimRequest
+from windlass.core.requests import ClaimRequest
 from windlass.engine.heart import new_record
 from windlass.http.dashboard.pages import servers
 from windlass.http.dashboard.pages.servers import held_by

@@ -8,7 +8,8 @@ import pytest
 
 from tests.stores.http.served import Bench, benched
 from tests.stores.redis.calls import LOOKS, WRITES, Call, Scenario, seen
-from windlass.core.store import KvWrite, Store
+from windlass.core.requests import KvWrite
+from windlass.core.store import Store
 from windlass.testing.conformance.failing import cancelled_at
 
 MOST_STEPS: Final = 100

@@ -12,7 +12,7 @@ from tests.stores.http.served import Bench, benched
 from tests.stores.redis.calls import LOOKS, WRITES, Scenario, a_claim, alike, enqueue, seen, set_paused, settlement
 from windlass.api.operations import OPERATIONS, Repeat
 from windlass.core.errors import OutcomeUnknown, StoreUnavailable
-from windlass.core.store import Settled
+from windlass.core.requests import Settled
 from windlass.testing.conformance.fixtures import soon
 from windlass.testing.conformance.given import a_job
 

@@ -10,8 +10,9 @@ from tests.stores.http.served import Bench, benched
 from windlass.core.errors import InvalidValue, StoreMoved, StoreUnavailable
 from windlass.core.ids import JobId
 from windlass.core.moving import HeldKey, Moved, Packed, Parcel
+from windlass.core.requests import KvWrite
 from windlass.core.stats import TimingCount
-from windlass.core.store import KvWrite, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.stores.http.wire import open_wire
 from windlass.system import SystemClock

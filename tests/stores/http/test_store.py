@@ -26,9 +26,11 @@ from windlass.core.errors import (
 )
 from windlass.core.filters import JobFilter
 from windlass.core.job import Note, PreparedJob, Token
+from windlass.core.looks import AuditEntry
+from windlass.core.requests import CancelOutcome, Changed, KvWrite, RescueRequest, Settled
 from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
-from windlass.core.store import AuditEntry, CancelOutcome, Changed, KvWrite, RescueRequest, Settled, Store
+from windlass.core.store import Store
 from windlass.core.topics import queue_topic
 from windlass.core.unique import Unique
 from windlass.system import SystemClock, SystemRng

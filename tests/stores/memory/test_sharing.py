@@ -11,7 +11,7 @@ from windlass.connect import connect
 from windlass.core.errors import UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.job import NO_HEADERS, NewJob, PreparedJob
-from windlass.core.store import ClaimRequest
+from windlass.core.requests import ClaimRequest
 from windlass.core.unique import Unique
 from windlass.stores.memory import MemoryStore
 from windlass.testing import FakeClock, SeededRng

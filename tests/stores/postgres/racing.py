@@ -10,7 +10,8 @@ import asyncpg
 from tests.postgres.cluster import dsn_of, schema_of
 from windlass.connect import open_store
 from windlass.core.job import Claim
-from windlass.core.store import ClaimRequest, Settlement, Store
+from windlass.core.requests import ClaimRequest, Settlement
+from windlass.core.store import Store
 from windlass.core.verdict import ToSucceeded, Verdict
 
 MINUTE: Final = timedelta(minutes=1)

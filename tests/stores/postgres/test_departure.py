@@ -15,7 +15,8 @@ from windlass.borrow import borrow
 from windlass.core.errors import StoreMoved, StoreUnavailable, UniqueConflict
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.moving import Moved
-from windlass.core.store import KvWrite, Store
+from windlass.core.requests import KvWrite
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.stores.postgres.moves.departure import Beginner, set_moved, still_under_way
 from windlass.stores.postgres.moves.enqueue import insert_plain, inserted_before

@@ -10,8 +10,10 @@ import pytest
 from tests.stores.postgres.racing import opened, settlement, wanting
 from windlass.core.errors import StoreUnavailable
 from windlass.core.job import Enqueued, Failure, Note, Progress
+from windlass.core.looks import AuditEntry
+from windlass.core.requests import RescueRequest, Settled
 from windlass.core.retention import Retention
-from windlass.core.store import AuditEntry, RescueRequest, Settled, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToCancelled, ToDead, ToRetry, ToSnoozed, Verdict
 from windlass.testing.conformance.given import a_job

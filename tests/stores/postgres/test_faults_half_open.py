@@ -15,11 +15,13 @@ from tests.postgres.ready import ready_schema
 from windlass import Client, JobFilter, NewJob, OutcomeUnknown, StoreUnavailable
 from windlass.core.ids import JobId
 from windlass.core.job import Note, Token
+from windlass.core.looks import ServerRecord
 from windlass.core.moving import HeldKey, Packed, Parcel
+from windlass.core.requests import ClaimRequest, KvWrite, RescueRequest, Settlement
 from windlass.core.retention import Retention
 from windlass.core.schedule import Firing, Schedule
 from windlass.core.stats import TimingCount
-from windlass.core.store import ClaimRequest, KvWrite, RescueRequest, ServerRecord, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.verdict import ToSucceeded
 
 DEADLINE: Final = 2.0

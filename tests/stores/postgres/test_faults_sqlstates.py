@@ -18,11 +18,13 @@ from windlass.core.errors import StoreFull, StoreUnavailable
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Failure, Note
+from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import HeldKey, Parcel
+from windlass.core.requests import KvWrite, RescueRequest
 from windlass.core.retention import Keep, Retention
 from windlass.core.schedule import Firing
 from windlass.core.stats import TimingCount
-from windlass.core.store import AuditEntry, KvWrite, RescueRequest, ServerRecord, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead, ToReleased, ToRetry
 from windlass.stores.postgres import survey

@@ -26,7 +26,7 @@ from windlass import (
 )
 from windlass.borrow import borrow
 from windlass.borrow.loan import Loan
-from windlass.core.store import Settlement
+from windlass.core.requests import Settlement
 from windlass.core.verdict import ToSucceeded
 
 KEY = Unique("key", on_conflict="raise")

@@ -16,7 +16,7 @@ from tests.stores.postgres.moves.moving import Mover
 from tests.stores.postgres.racing import opened
 from tests.stores.postgres.test_faults_sqlstates import LOOKS, WRITES
 from windlass import StoreUnavailable
-from windlass.core.store import KvWrite
+from windlass.core.requests import KvWrite
 from windlass.stores.postgres.moves.marks import Leases, raise_mark
 
 # what was granted to a role in a schema and on this database, in the words of the page

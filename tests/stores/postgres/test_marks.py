@@ -13,7 +13,8 @@ from tests.postgres.cluster import schema_of
 from windlass import connect
 from windlass.client.client import Client
 from windlass.connect import open_store
-from windlass.core.store import ClaimRequest, Settlement, Store
+from windlass.core.requests import ClaimRequest, Settlement
+from windlass.core.store import Store
 from windlass.core.verdict import ToReleased, ToSucceeded
 from windlass.stores.postgres import survey
 from windlass.stores.postgres.moves import marks

@@ -8,7 +8,7 @@ import pytest
 from tests.postgres.ready import ready_schema
 from tests.stores.postgres.moves.moving import Counted, Mover
 from windlass.core.filters import JobFilter
-from windlass.core.store import JobPage
+from windlass.core.looks import JobPage
 from windlass.stores.postgres import newest_looks
 from windlass.stores.postgres.newest_looks import newest
 

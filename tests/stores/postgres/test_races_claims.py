@@ -11,7 +11,8 @@ import pytest
 
 from tests.stores.postgres.racing import MINUTE, connection_to, opened, opened_many, settlement, wanting
 from windlass.core.job import Claim
-from windlass.core.store import Settled, Store
+from windlass.core.requests import Settled
+from windlass.core.store import Store
 from windlass.stores.postgres.claimer import PROMOTED_AT_ONCE, TRIES
 from windlass.stores.postgres.statements import sql
 from windlass.testing.conformance.given import a_job

@@ -16,8 +16,9 @@ from tests.stores.postgres.racing import MINUTE, connection_to, opened
 from windlass.borrow import borrow
 from windlass.connect import open_store
 from windlass.core.job import Claim, Failure, PreparedJob
+from windlass.core.requests import ClaimRequest, RescueRequest, Settlement
 from windlass.core.retention import Retention
-from windlass.core.store import ClaimRequest, RescueRequest, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
 from windlass.stores.postgres import survey

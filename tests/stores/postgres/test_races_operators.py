@@ -10,8 +10,9 @@ import pytest
 from tests.stores.postgres.racing import connection_to, opened, opened_many, settlement, wanting
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Failure, Note
+from windlass.core.requests import Settled, Settlement
 from windlass.core.retention import Retention
-from windlass.core.store import Settled, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
 from windlass.stores.postgres import runner, survey

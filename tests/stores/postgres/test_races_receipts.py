@@ -12,8 +12,10 @@ from tests.postgres.frames import Request
 from tests.postgres.proxy import Proxy
 from tests.stores.postgres.racing import MINUTE, connection_to, opened
 from windlass.core.job import Enqueued, Failure
+from windlass.core.looks import AuditEntry
+from windlass.core.requests import CancelOutcome, ClaimRequest, KvWrite, Settled, Settlement
 from windlass.core.retention import Retention
-from windlass.core.store import AuditEntry, CancelOutcome, ClaimRequest, KvWrite, Settled, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead, ToReleased, ToSucceeded
 from windlass.testing.conformance.given import a_job

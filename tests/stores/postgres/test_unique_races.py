@@ -12,8 +12,9 @@ from tests.stores.postgres.racing import MINUTE, connection_to, opened
 from windlass.borrow import borrow
 from windlass.core.errors import StoreUnavailable, UniqueConflict
 from windlass.core.job import Enqueued, Failure, PreparedJob
+from windlass.core.requests import CancelOutcome, ClaimRequest, RescueRequest, Settled, Settlement
 from windlass.core.retention import Retention
-from windlass.core.store import CancelOutcome, ClaimRequest, RescueRequest, Settled, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToCancelled, ToDead, ToSucceeded, Verdict
 from windlass.stores.postgres import runner

@@ -12,21 +12,13 @@ from windlass.connect import open_store
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Failure, Note, Token
+from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import HeldKey, Moved, Parcel
+from windlass.core.requests import ClaimRequest, KvWrite, Renewed, Rescued, RescueRequest, Settlement
 from windlass.core.retention import Keep, Retention
 from windlass.core.schedule import Fired, Firing, Schedule
 from windlass.core.stats import TimingCount
-from windlass.core.store import (
-    AuditEntry,
-    ClaimRequest,
-    KvWrite,
-    Renewed,
-    Rescued,
-    RescueRequest,
-    ServerRecord,
-    Settlement,
-    Store,
-)
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
 from windlass.testing.conformance.given import a_job

@@ -15,8 +15,8 @@ from tests.redis.keys import new_prefix, with_options
 from tests.redis.private import PrivateRedis
 from tests.stores.redis.calls import opened
 from tests.stores.redis.saying import LAYOUT, NOTHING, a_server_that_says, bulk
+from windlass.core.looks import Finding
 from windlass.core.retention import Retention
-from windlass.core.store import Finding
 from windlass.core.topics import queue_topic
 from windlass.stores.redis.scripts import script
 from windlass.stores.redis.store import KEEPS_AT_MOST

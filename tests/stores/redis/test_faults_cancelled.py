@@ -12,7 +12,8 @@ from tests.redis.keys import with_options
 from tests.stores.redis.calls import LOOKS, WRITES, Call, Scenario, left, opened
 from tests.stores.redis.inside import idle_wires
 from tests.stores.redis.owners import strays
-from windlass.core.store import KvWrite, Store
+from windlass.core.requests import KvWrite
+from windlass.core.store import Store
 from windlass.testing.conformance.failing import cancelled_at
 
 MOST_STEPS: Final = 100

@@ -12,7 +12,8 @@ from tests.redis.proxy import Proxy
 from tests.stores.redis.calls import opened
 from windlass.connect import open_store
 from windlass.core.errors import StoreUnavailable
-from windlass.core.store import KvWrite, Store
+from windlass.core.requests import KvWrite
+from windlass.core.store import Store
 from windlass.core.topics import queue_topic
 
 SHORT: Final = 0.5

@@ -19,8 +19,8 @@ from tests.redis.keys import new_prefix, with_options
 from tests.redis.private import PrivateRedis
 from tests.stores.redis.calls import MINUTE, NONE_KEPT, a_claim, opened, settlement, wanting
 from windlass.core.errors import StoreFull, StoreReadOnly, StoreUnavailable
+from windlass.core.requests import KvWrite, RescueRequest, Settled
 from windlass.core.retention import Retention
-from windlass.core.store import KvWrite, RescueRequest, Settled
 from windlass.core.verdict import ToReleased
 from windlass.testing.conformance.given import a_job
 

@@ -15,12 +15,14 @@ from tests.stores.redis.owners import kind_of
 from windlass.connect import open_store
 from windlass.core.filters import JobFilter
 from windlass.core.job import Claim, Failure, Note, PreparedJob
+from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import Moved, Packed, Parcel
+from windlass.core.requests import KvWrite, RescueRequest
 from windlass.core.retention import KEEP_ALL, Keep, Retention
 from windlass.core.schedule import Firing
 from windlass.core.states import State
 from windlass.core.stats import TimingCount
-from windlass.core.store import AuditEntry, KvWrite, RescueRequest, ServerRecord, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
 from windlass.testing import FakeClock, SeededRng

@@ -10,10 +10,12 @@ from tests.redis.keys import keys_of, prefix_of
 from tests.stores.redis.calls import MINUTE, NONE_KEPT, NOW, WRITES, Scenario, a_claim, opened, settlement
 from tests.stores.redis.owners import KINDS, kind_of, strays
 from windlass.core.job import Failure, Note
+from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import Moved, Packed, Parcel
+from windlass.core.requests import KvWrite
 from windlass.core.retention import Retention
 from windlass.core.stats import TimingCount
-from windlass.core.store import AuditEntry, KvWrite, ServerRecord, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead
 from windlass.stores.redis import keys as layout

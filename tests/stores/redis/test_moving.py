@@ -21,9 +21,10 @@ from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Failure
 from windlass.core.moving import HeldKey, Moved, Parcel
+from windlass.core.requests import RescueRequest
 from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
-from windlass.core.store import RescueRequest, Store
+from windlass.core.store import Store
 from windlass.core.topics import PAUSES, queue_topic
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToRetry

@@ -21,7 +21,7 @@ from tests.stores.redis.saying import NOTHING, a_server_that_says, bulk
 from windlass import InvalidValue, OutcomeUnknown, SchemaMissing, SchemaTooNew, StoreUnavailable
 from windlass.connect import migrator, open_store, without_creating
 from windlass.core.migrating import Migrator
-from windlass.core.store import KvWrite
+from windlass.core.requests import KvWrite
 from windlass.testing.conformance.given import a_job
 
 PATIENCE: Final = 30.0

@@ -3,7 +3,7 @@
 from tests.redis.asking import ask
 from tests.redis.keys import keys_of, with_options
 from tests.stores.redis.calls import a_claim, opened, wanting
-from windlass.core.store import KvWrite
+from windlass.core.requests import KvWrite
 from windlass.testing.conformance.given import a_job
 
 

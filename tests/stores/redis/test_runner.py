@@ -15,7 +15,8 @@ from tests.stores.redis.calls import LOOKS, WRITES, Scenario, alike, left, opene
 from tests.stores.redis.inside import idle_wires
 from windlass.core.errors import OutcomeUnknown, StoreFull, StoreUnavailable
 from windlass.core.failpoint import arm, disarm
-from windlass.core.store import KvWrite, Store
+from windlass.core.requests import KvWrite
+from windlass.core.store import Store
 from windlass.stores.redis.scripts import script
 from windlass.stores.redis.wire import Wire
 from windlass.testing.conformance.given import a_job

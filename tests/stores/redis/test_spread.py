@@ -8,8 +8,9 @@ from tests.redis.cluster import new_cluster_url
 from tests.redis.keys import keys_of, prefix_of
 from windlass.connect import open_store
 from windlass.core.job import Note, Token
+from windlass.core.requests import CancelOutcome, ClaimRequest, RescueRequest, Settled, Settlement
 from windlass.core.retention import KEEP_ALL
-from windlass.core.store import CancelOutcome, ClaimRequest, RescueRequest, Settled, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.verdict import ToSucceeded
 from windlass.testing import FakeClock, SeededRng
 from windlass.testing.conformance.given import MINUTE, UNKNOWN, a_job, claim_one

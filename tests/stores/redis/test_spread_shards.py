@@ -9,9 +9,10 @@ from tests.redis.private import PrivateRedis
 from tests.redis.private_cluster import PrivateCluster
 from windlass.connect import open_store
 from windlass.core.errors import OutcomeUnknown, StoreUnavailable
+from windlass.core.requests import RescueRequest
 from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
-from windlass.core.store import RescueRequest, Store
+from windlass.core.store import Store
 from windlass.testing import FakeClock, SeededRng
 from windlass.testing.conformance.given import HOUR, MINUTE, SECOND, a_job, claim_one, settlement, wanting
 

@@ -5,10 +5,12 @@ from typing import Any, Final
 
 from windlass.core.ids import JobId, new_id
 from windlass.core.job import Claim, Failure, Note, PreparedJob, Progress
+from windlass.core.looks import AuditEntry, ServerRecord
+from windlass.core.requests import ClaimRequest, KvWrite, Settlement
 from windlass.core.retention import KEEP_ALL
 from windlass.core.schedule import Schedule
 from windlass.core.stats import TimingCount
-from windlass.core.store import AuditEntry, ClaimRequest, KvWrite, ServerRecord, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique, hold
 from windlass.core.verdict import ToDead, ToRetry, ToSucceeded, Verdict
 from windlass.testing import FakeClock

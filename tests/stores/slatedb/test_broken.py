@@ -21,7 +21,7 @@ from tests.stores.slatedb.opened import (
 )
 from windlass.core.errors import OutcomeUnknown, StoreUnavailable, WindlassError
 from windlass.core.failpoint import arm, disarm
-from windlass.core.store import ClaimRequest, Settled
+from windlass.core.requests import ClaimRequest, Settled
 from windlass.core.topics import OWNER
 from windlass.stores.slatedb import SlateStore, opening, owning, queues
 from windlass.testing.conformance.given import settlement

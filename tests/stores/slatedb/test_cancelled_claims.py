@@ -7,8 +7,8 @@ from typing import Final
 from tests.stores.slatedb.lived import job, numbered
 from tests.stores.slatedb.opened import Held, eventually_is, new_address, opened, pending, store_at, until_full
 from windlass.core.job import Claim
+from windlass.core.requests import ClaimRequest
 from windlass.core.states import State
-from windlass.core.store import ClaimRequest
 
 MINUTE: Final = timedelta(minutes=1)
 REQUEST: Final = ClaimRequest(["email"], 2, MINUTE)

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from tests.stores.slatedb.lived import live, numbered
+from windlass.core.looks import Finding
 from windlass.core.states import State
-from windlass.core.store import Finding
 from windlass.stores.slatedb import SlateStore, keys, owner, records, recount
 from windlass.stores.slatedb.address import Address, Kind
 from windlass.stores.slatedb.check import check

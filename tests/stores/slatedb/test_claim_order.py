@@ -11,7 +11,8 @@ from tests.stores.slatedb.lived import job, numbered
 from tests.stores.slatedb.opened import database_of, new_address, opened, table_of
 from windlass.core.ids import JobId
 from windlass.core.job import PreparedJob
-from windlass.core.store import ClaimRequest, Store
+from windlass.core.requests import ClaimRequest
+from windlass.core.store import Store
 from windlass.stores.slatedb import front, keys
 from windlass.stores.slatedb.database import Database
 from windlass.stores.slatedb.front import MOST, Front

@@ -21,9 +21,9 @@ from tests.stores.slatedb.opened import (
 )
 from windlass.core.errors import OutcomeUnknown, StoreUnavailable
 from windlass.core.job import Job
+from windlass.core.requests import ClaimRequest, Settled
 from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
-from windlass.core.store import ClaimRequest, Settled
 from windlass.stores.slatedb import SlateStore
 from windlass.testing.conformance.given import settlement
 

@@ -12,9 +12,10 @@ from tests.stores.slatedb.opened import Held, opened, recorded
 from windlass.core.errors import UniqueConflict
 from windlass.core.job import Claim
 from windlass.core.moving import Moved, Packed, Parcel
+from windlass.core.requests import ClaimRequest, KvWrite
 from windlass.core.states import State
 from windlass.core.stats import TimingCount
-from windlass.core.store import ClaimRequest, KvWrite, Store
+from windlass.core.store import Store
 from windlass.core.topics import ENDS, queue_topic
 from windlass.core.unique import Unique, hold
 from windlass.stores.slatedb import SlateStore

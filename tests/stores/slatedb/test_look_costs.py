@@ -9,12 +9,13 @@ import pytest
 
 from tests.stores.slatedb.counted import Counted
 from tests.stores.slatedb.lived import LARGE, TRACEBACK, job, numbered
-from windlass.core import store as core
+from windlass.core import looks as core
 from windlass.core.errors import StoreCorrupt
 from windlass.core.filters import JobFilter
 from windlass.core.job import Failure, PreparedJob
+from windlass.core.looks import JobPage
+from windlass.core.requests import ClaimRequest, Settlement
 from windlass.core.states import State
-from windlass.core.store import ClaimRequest, JobPage, Settlement
 from windlass.core.verdict import ToDead, ToSucceeded, Verdict
 from windlass.kit.moves import looking
 from windlass.stores.slatedb import SlateStore, job_pages, keys, loading, looks, queue_looks

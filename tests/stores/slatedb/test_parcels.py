@@ -11,8 +11,9 @@ from windlass.core.errors import StoreMoved
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.moving import Moved, Parcel, Unpacked
+from windlass.core.requests import ClaimRequest, RescueRequest
 from windlass.core.retention import KEEP_ALL
-from windlass.core.store import ClaimRequest, RescueRequest, Store
+from windlass.core.store import Store
 from windlass.stores.slatedb.moves import parcels
 from windlass.testing.conformance.given import MINUTE
 

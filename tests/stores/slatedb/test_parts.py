@@ -10,8 +10,9 @@ from tests.stores.slatedb.lived import TRACEBACK, job, numbered
 from tests.stores.slatedb.opened import database_of, in_room, new_address, opened, table_of
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Failure, Note, Progress
+from windlass.core.requests import ClaimRequest, Settled, Settlement
 from windlass.core.retention import KEEP_ALL, Keep, Retention
-from windlass.core.store import ClaimRequest, Settled, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.verdict import ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
 from windlass.stores.slatedb import SlateStore, keys, table
 from windlass.testing.conformance.given import settlement

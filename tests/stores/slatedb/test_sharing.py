@@ -12,7 +12,7 @@ from tests.stores.slatedb.lived import job, numbered
 from tests.stores.slatedb.opened import PATIENCE, Held, eventually, new_address, opened, room_of, rooms, store_at
 from windlass.connect import open_store
 from windlass.core.errors import ClientClosed, StoreUnavailable
-from windlass.core.store import ClaimRequest
+from windlass.core.requests import ClaimRequest
 from windlass.stores.slatedb import keys
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.doors import look_up

@@ -19,20 +19,14 @@ from windlass.core.errors import StoreOwned, StoreReadOnly
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Token
+from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import Moved, Moving, Packed, Parcel
+from windlass.core.requests import ClaimRequest, KvWrite, RescueRequest, Settlement
 from windlass.core.retention import KEEP_ALL
 from windlass.core.schedule import Firing
 from windlass.core.states import State
 from windlass.core.stats import TimingCount
-from windlass.core.store import (
-    AuditEntry,
-    ClaimRequest,
-    KvWrite,
-    RescueRequest,
-    ServerRecord,
-    Settlement,
-    Store,
-)
+from windlass.core.store import Store
 from windlass.core.verdict import ToSucceeded
 from windlass.testing.conformance.given import a_schedule
 
@@ -47,7 +41,8 @@ OWNER = """
 import asyncio, sys, windlass
 from datetime import datetime, timedelta, UTC
 from tests.stores.slatedb.lived import job
-from windlass.core.store import ClaimRequest, ServerRecord
+from windlass.core.looks import ServerRecord
+from windlass.core.requests import ClaimRequest
 
 async def own(url):
     client = windlass.connect(url)

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from windlass.connect import open_store
-from windlass.core.store import SERVED, ServerRecord, Store
+from windlass.core.looks import SERVED, ServerRecord
+from windlass.core.store import Store
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 # beats as the servers that it is told, says so, and waits to be killed
@@ -24,7 +25,7 @@ SERVER = """
 import asyncio, os, sys
 from datetime import UTC, datetime
 from windlass.connect import open_store
-from windlass.core.store import ServerRecord
+from windlass.core.looks import ServerRecord
 
 async def serve(url, *servers):
     store = open_store(url)

@@ -10,7 +10,8 @@ import pytest
 from tests.stores.sqlite.conftest import Disk
 from windlass.connect import open_store
 from windlass.core.job import Claim
-from windlass.core.store import ClaimRequest, Store
+from windlass.core.requests import ClaimRequest
+from windlass.core.store import Store
 from windlass.testing.conformance.given import a_job
 
 KINDS = [f"kind-{number:02}" for number in range(50)]

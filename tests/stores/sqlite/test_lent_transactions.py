@@ -15,7 +15,8 @@ from windlass import InvalidValue, StoreUnavailable
 from windlass.borrow import borrow
 from windlass.connect import open_store
 from windlass.core.errors import ClientClosed
-from windlass.core.store import ClaimRequest, Settled, Store
+from windlass.core.requests import ClaimRequest, Settled
+from windlass.core.store import Store
 from windlass.core.topics import ENDS, PAUSES
 from windlass.stores.sqlite.database import Options, connect_as
 from windlass.stores.sqlite.lent import LentConnection

@@ -12,9 +12,10 @@ from windlass.connect import open_store
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Failure
+from windlass.core.looks import JobPage
 from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
-from windlass.core.store import JobPage, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead
 from windlass.stores.sqlite.looks import place

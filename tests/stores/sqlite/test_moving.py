@@ -12,8 +12,9 @@ from windlass import StoreMoved, StoreUnavailable
 from windlass.borrow import borrow
 from windlass.connect import open_store
 from windlass.core.moving import Moved, Parcel
+from windlass.core.requests import RescueRequest
 from windlass.core.retention import KEEP_ALL
-from windlass.core.store import RescueRequest, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.stores.sqlite import packing
 from windlass.stores.sqlite.statements import sql

@@ -10,10 +10,10 @@ from windlass.client.client import Client
 from windlass.core.errors import NotAllowed
 from windlass.core.filters import JobFilter
 from windlass.core.job import Job
+from windlass.core.looks import ServerRecord
 from windlass.core.moving import Moved
 from windlass.core.states import State
 from windlass.core.stats import MinuteCounts, QueueStats, Totals
-from windlass.core.store import ServerRecord
 
 SPARK_MINUTES: Final = 30
 RUNNING: Final = 50

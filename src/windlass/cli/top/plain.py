@@ -11,8 +11,8 @@ from windlass.cli.top.summary import summary
 from windlass.client.error_groups import error_name
 from windlass.client.server_details import Presence, presence, slots_of
 from windlass.core.job import Job
+from windlass.core.looks import ServerRecord
 from windlass.core.stats import QueueStats
-from windlass.core.store import ServerRecord
 
 SHOWN = 10
 """How many rows of each table a frame of plain text has."""

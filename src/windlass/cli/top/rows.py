@@ -14,9 +14,9 @@ from windlass.client.error_groups import died_at, error_name
 from windlass.client.server_details import memory_of, presence, slots_of
 from windlass.client.spoken import progress_text
 from windlass.core.job import Job
+from windlass.core.looks import ServerRecord
 from windlass.core.states import State
 from windlass.core.stats import QueueStats
-from windlass.core.store import ServerRecord
 
 WIDE: Final = 110
 """Columns from which a table shows all that it could."""

@@ -8,9 +8,9 @@ from windlass.client.client import Client
 from windlass.client.spoken import counted
 from windlass.core.ids import JobId
 from windlass.core.job import Job
+from windlass.core.requests import CancelOutcome, Changed
 from windlass.core.states import State
 from windlass.core.stats import QueueStats
-from windlass.core.store import CancelOutcome, Changed
 
 
 @dataclass(frozen=True, slots=True)

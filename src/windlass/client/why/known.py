@@ -9,10 +9,10 @@ from windlass.client.claims import DEAD_AFTER
 from windlass.client.server_details import is_live
 from windlass.core.ids import JobId
 from windlass.core.job import Job
+from windlass.core.looks import SERVED, AuditEntry, ServerRecord
 from windlass.core.moving import Moved
 from windlass.core.schedule import Schedule
 from windlass.core.stats import QueueStats
-from windlass.core.store import SERVED, AuditEntry, ServerRecord
 
 LATELY: Final = timedelta(minutes=5)
 """How far back the rate of a queue is looked up."""

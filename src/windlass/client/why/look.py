@@ -11,9 +11,10 @@ from windlass.core.errors import NotAllowed
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
+from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.schedule import Schedule
 from windlass.core.stats import MinuteCounts, QueueStats
-from windlass.core.store import AuditEntry, ServerRecord, Store
+from windlass.core.store import Store
 
 T = TypeVar("T")
 

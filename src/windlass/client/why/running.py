@@ -6,7 +6,7 @@ from windlass.client.server_details import stuck_in
 from windlass.client.spoken import amount, at_utc, distance, length
 from windlass.client.why.known import Fact, Known, Reason, shown_server
 from windlass.core.job import Job
-from windlass.core.store import ServerRecord
+from windlass.core.looks import ServerRecord
 
 
 def running(known: Known, job: Job) -> Iterator[Reason]:

@@ -8,7 +8,7 @@ from windlass.client.server_details import slots_of, takes
 from windlass.client.spoken import at_utc, counted, did_you_mean, distance, length
 from windlass.client.why.known import LATELY, Fact, Known, Reason, shown_server
 from windlass.core.job import Job
-from windlass.core.store import ServerRecord
+from windlass.core.looks import ServerRecord
 from windlass.core.verdict import LEASE_EXPIRED
 
 COUNTED: Final = 1_000

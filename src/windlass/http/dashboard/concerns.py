@@ -6,8 +6,8 @@ from typing import Final, Literal, NamedTuple
 
 from windlass.client.claims import DEAD_AFTER
 from windlass.client.server_details import is_live, stuck_in
+from windlass.core.looks import ServerRecord
 from windlass.core.stats import QueueStats
-from windlass.core.store import ServerRecord
 
 PATIENCE: Final = timedelta(seconds=30)
 """How long a job waits before somebody is told that nobody takes it: a worker may be about to start."""

@@ -10,7 +10,8 @@ from windlass.core.errors import InvalidValue
 from windlass.core.filters import JobFilter
 from windlass.core.ids import job_id
 from windlass.core.job import Job
-from windlass.core.store import Inspector, JobPage, Store
+from windlass.core.looks import JobPage
+from windlass.core.store import Inspector, Store
 from windlass.http.scoped import merged
 from windlass.http.seen_payloads import newest_seen
 from windlass.http.shown import still_found

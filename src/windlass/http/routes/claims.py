@@ -11,8 +11,10 @@ from windlass.core.duration import duration
 from windlass.core.errors import NotAllowed, WindlassError
 from windlass.core.ids import JobId, job_id
 from windlass.core.job import Claim, Token
+from windlass.core.looks import Glance
+from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.states import State
-from windlass.core.store import Glance, Settled, Settlement, SettleResult, Store
+from windlass.core.store import Store
 from windlass.core.topics import ENDS, FLAGS
 from windlass.core.verdict import ToReleased
 from windlass.http.call import Call, Handled

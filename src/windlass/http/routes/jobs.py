@@ -15,11 +15,11 @@ from windlass.client.operations import DELETE, RETRY, Operation
 from windlass.client.why import why as look_why
 from windlass.config.masked import HIDDEN
 from windlass.core import job as core
-from windlass.core import store as seam
+from windlass.core import looks as seam
 from windlass.core.duration import moment
 from windlass.core.errors import InvalidValue, JobNotFound, WindlassError
 from windlass.core.ids import JobId, job_id
-from windlass.core.store import CancelOutcome, Changed
+from windlass.core.requests import CancelOutcome, Changed
 from windlass.http.audit import write_down_jobs
 from windlass.http.beyond import refuse_beyond
 from windlass.http.bulk import change_matching

@@ -10,7 +10,7 @@ from windlass.api.shape import Blob, KvPair, blob, data
 from windlass.core.duration import duration
 from windlass.core.errors import InvalidValue
 from windlass.core.names import MAX_KEY, check_key, check_name, check_value
-from windlass.core.store import KvAny, KvWrite
+from windlass.core.requests import KvAny, KvWrite
 from windlass.http.call import Call, Handled
 
 

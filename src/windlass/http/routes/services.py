@@ -8,9 +8,10 @@ from windlass.api.looks import Audit, Finding, Retained
 from windlass.api.roles import Role
 from windlass.core.duration import moment
 from windlass.core.errors import NotAllowed
+from windlass.core.looks import AuditEntry
 from windlass.core.names import check_name
+from windlass.core.requests import RescueRequest
 from windlass.core.retention import Retention
-from windlass.core.store import AuditEntry, RescueRequest
 from windlass.http.audit import write_down
 from windlass.http.call import Call, Handled
 

@@ -8,8 +8,8 @@ from windlass.core.duration import later
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, LogLine, Note, Token
 from windlass.core.names import LOG_LINES_KEPT, MAX_LOG_LINE, shortened
+from windlass.core.requests import ClaimRequest, Renewed
 from windlass.core.states import State
-from windlass.core.store import ClaimRequest, Renewed
 from windlass.kit.moves.record import Record
 from windlass.kit.moves.table import Table
 

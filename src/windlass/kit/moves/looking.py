@@ -3,9 +3,9 @@
 from typing import Final
 
 from windlass.core.filters import JobFilter
+from windlass.core.looks import Finding, Glance
 from windlass.core.moving import Moved
 from windlass.core.states import State
-from windlass.core.store import Finding, Glance
 from windlass.kit.moves.record import Record
 
 STRANDED_MOST: Final = 1_000

@@ -5,8 +5,8 @@ from typing import assert_never
 
 from windlass.core.duration import later
 from windlass.core.errors import UniqueConflict
+from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.states import State
-from windlass.core.store import Settled, Settlement, SettleResult
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
 from windlass.kit.moves import enqueuing
 from windlass.kit.moves.holds import Holder, holder_for

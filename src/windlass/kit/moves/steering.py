@@ -4,9 +4,9 @@ from datetime import datetime
 
 from windlass.core.duration import later
 from windlass.core.ids import JobId
+from windlass.core.requests import CancelOutcome, Changed, Rescued, RescueRequest
 from windlass.core.retention import Retention
 from windlass.core.states import State
-from windlass.core.store import CancelOutcome, Changed, Rescued, RescueRequest
 from windlass.core.topics import FLAGS
 from windlass.core.verdict import LEASE_EXPIRED, ORPHANED
 from windlass.kit.moves.record import Record

@@ -41,9 +41,9 @@ from windlass.core.errors import JobNotFound, StoreUnavailable
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
+from windlass.core.looks import AuditEntry, Finding, Glance, JobPage, Place, ServerRecord
 from windlass.core.schedule import DueSchedules, ScheduleList
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
-from windlass.core.store import AuditEntry, Finding, Glance, JobPage, Place, ServerRecord
 from windlass.stores.http.calls import Calls, pages
 from windlass.stores.http.reply import ReplyTooLarge
 

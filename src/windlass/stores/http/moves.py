@@ -42,11 +42,8 @@ from windlass.api.timings import TimingsWritten, timings_told
 from windlass.core.errors import OutcomeUnknown
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Note, PreparedJob, Token
-from windlass.core.retention import Retention
-from windlass.core.schedule import Fired, Firing, Schedule
-from windlass.core.stats import TimingCount
-from windlass.core.store import (
-    AuditEntry,
+from windlass.core.looks import AuditEntry, ServerRecord
+from windlass.core.requests import (
     CancelOutcome,
     Changed,
     ClaimRequest,
@@ -55,11 +52,13 @@ from windlass.core.store import (
     Renewed,
     Rescued,
     RescueRequest,
-    ServerRecord,
     Settled,
     Settlement,
     SettleResult,
 )
+from windlass.core.retention import Retention
+from windlass.core.schedule import Fired, Firing, Schedule
+from windlass.core.stats import TimingCount
 from windlass.core.verdict import ToSucceeded
 from windlass.kit.gather import Gather
 from windlass.stores.http.calls import Calls, pages

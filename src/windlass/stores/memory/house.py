@@ -9,9 +9,10 @@ from typing import Literal, TypeAlias, TypeVar
 from windlass.core.duration import later
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, Token
+from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import Moved, Unpacked
+from windlass.core.requests import SettleResult
 from windlass.core.stats import TimingCount
-from windlass.core.store import AuditEntry, ServerRecord, SettleResult
 from windlass.stores.memory.table import Table
 
 T = TypeVar("T")

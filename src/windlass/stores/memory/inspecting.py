@@ -7,9 +7,9 @@ from itertools import islice
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
+from windlass.core.looks import Finding, Glance, JobPage, Place
 from windlass.core.states import State
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, Totals
-from windlass.core.store import Finding, Glance, JobPage, Place
 from windlass.kit.moves import looking
 from windlass.stores.memory.table import Table
 

@@ -3,7 +3,7 @@
 from bisect import bisect_left, insort
 from collections.abc import Mapping
 
-from windlass.core.store import KvAny, KvWrite
+from windlass.core.requests import KvAny, KvWrite
 
 
 class KeySpace:

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from heapq import heapify, heappop, heappush, heapreplace
 
+from windlass.core.requests import ClaimRequest
 from windlass.core.states import ENDS, State
 from windlass.core.stats import KindStats, QueueStats, Totals
-from windlass.core.store import ClaimRequest
 from windlass.core.topics import queue_topic
 from windlass.kit.moves.record import NOWHERE, Record
 from windlass.stores.memory.tally import Tally

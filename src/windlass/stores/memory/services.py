@@ -3,9 +3,9 @@
 from datetime import datetime
 from itertools import chain
 
+from windlass.core.requests import Rescued, RescueRequest
 from windlass.core.retention import Retention
 from windlass.core.states import ENDS, State
-from windlass.core.store import Rescued, RescueRequest
 from windlass.kit.moves import steering
 from windlass.kit.moves.record import Record
 from windlass.stores.memory.queues import Queue

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from windlass.core.store import Finding
+from windlass.core.looks import Finding
 from windlass.kit.moves.looking import of_move
 from windlass.stores.postgres.migrate import SCHEMA
 from windlass.stores.postgres.moves.departure import moved

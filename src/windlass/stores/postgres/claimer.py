@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from windlass.core.job import Claim
-from windlass.core.store import ClaimRequest
+from windlass.core.requests import ClaimRequest
 from windlass.stores.postgres.moves.claim import Heads, claim_chosen, claim_heads, claimed_before
 from windlass.stores.postgres.moves.promote import promote_queues
 from windlass.stores.postgres.runner import Runner

@@ -9,7 +9,8 @@ from windlass.core.clock import Clock
 from windlass.core.errors import InvalidValue, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob, Token
-from windlass.core.store import Borrowed, Settlement, SettleResult
+from windlass.core.requests import Settlement, SettleResult
+from windlass.core.store import Borrowed
 from windlass.core.topics import Topic, queue_topic
 from windlass.stores.postgres.callers_faults import translate
 from windlass.stores.postgres.channels import channels_of, letters

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from windlass.core.filters import JobFilter
+from windlass.core.looks import JobPage
 from windlass.core.states import State
-from windlass.core.store import JobPage
 from windlass.stores.postgres.looks import conditions
 from windlass.stores.postgres.rows import JobRow, job_of, plain_text
 from windlass.stores.postgres.work import COLUMN, Rows, Statement, Work

@@ -7,7 +7,7 @@ from typing import Final
 from windlass.core.errors import OutcomeUnknown
 from windlass.core.failpoint import removed
 from windlass.core.ids import JobId
-from windlass.core.store import Settled, Settlement, SettleResult
+from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.kit.gather import Gather
 from windlass.stores.postgres.enqueuer import doubt_of
 from windlass.stores.postgres.moves.ack import ack_many, acked_before, is_plain

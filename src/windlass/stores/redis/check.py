@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from windlass.core.looks import Finding
 from windlass.core.moving import Moved
-from windlass.core.store import Finding
 from windlass.kit.moves import looking
 from windlass.stores.redis.durability import Durability, durability, information
 from windlass.stores.redis.keys import LAYOUT

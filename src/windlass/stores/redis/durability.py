@@ -5,7 +5,7 @@ import re
 from typing import Final, NamedTuple, cast
 
 from windlass.core.errors import WindlassError
-from windlass.core.store import Finding
+from windlass.core.looks import Finding
 from windlass.stores.redis.runner import Runner
 
 logger = logging.getLogger("windlass.durability")

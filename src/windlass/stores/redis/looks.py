@@ -12,9 +12,9 @@ from windlass.core.duration import from_micros, to_micros
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job, Token
+from windlass.core.looks import AuditEntry, Glance, JobPage, Place, ServerRecord
 from windlass.core.schedule import DueSchedules, ScheduleList
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
-from windlass.core.store import AuditEntry, Glance, JobPage, Place, ServerRecord
 from windlass.kit.moves.looking import AHEAD_MOST, STRANDED_MOST
 from windlass.kit.records import STATES, server_of
 from windlass.stores.redis.replies import (

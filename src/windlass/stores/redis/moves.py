@@ -10,12 +10,8 @@ import msgspec
 from windlass.core.errors import OutcomeUnknown
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Note, PreparedJob, Token
-from windlass.core.retention import Retention
-from windlass.core.schedule import Fired, FireOutcome, Firing, Schedule
-from windlass.core.states import State
-from windlass.core.stats import TimingCount
-from windlass.core.store import (
-    AuditEntry,
+from windlass.core.looks import AuditEntry, ServerRecord
+from windlass.core.requests import (
     CancelOutcome,
     Changed,
     ClaimRequest,
@@ -24,11 +20,14 @@ from windlass.core.store import (
     Renewed,
     Rescued,
     RescueRequest,
-    ServerRecord,
     Settled,
     Settlement,
     SettleResult,
 )
+from windlass.core.retention import Retention
+from windlass.core.schedule import Fired, FireOutcome, Firing, Schedule
+from windlass.core.states import State
+from windlass.core.stats import TimingCount
 from windlass.core.verdict import LEASE_EXPIRED, ORPHANED, ToSucceeded
 from windlass.kit.gather import Gather
 from windlass.kit.records import STATES, server_text

@@ -5,7 +5,7 @@ from typing import Final
 
 from windlass.core.errors import NotAtomicHere
 from windlass.core.job import PreparedJob, Token
-from windlass.core.store import Settlement
+from windlass.core.requests import Settlement
 
 _APART: Final = "write the value by a call of its own"
 

@@ -11,11 +11,11 @@ from windlass.core.duration import to_micros
 from windlass.core.filters import JobFilter
 from windlass.core.job import Failure, Note, PreparedJob
 from windlass.core.names import MAX_LOG_LINE, shortened
+from windlass.core.requests import Settlement
 from windlass.core.retention import Keep, Retention
 from windlass.core.schedule import Schedule
 from windlass.core.states import State
 from windlass.core.stats import TimingCount
-from windlass.core.store import Settlement
 from windlass.core.unique import Hold
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
 from windlass.kit.records import in_utf8

@@ -8,9 +8,9 @@ from operator import itemgetter
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
+from windlass.core.looks import AuditEntry, Glance, JobPage, Place, ServerRecord
 from windlass.core.schedule import DueSchedules, ScheduleList
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
-from windlass.core.store import AuditEntry, Glance, JobPage, Place, ServerRecord
 from windlass.kit.moves.looking import STRANDED_MOST
 from windlass.stores.redis.looks import Looks
 from windlass.stores.redis.queues import Queues

@@ -9,11 +9,8 @@ from typing import TypeVar
 from windlass.core.errors import NotAtomicHere
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Note, PreparedJob, Token
-from windlass.core.retention import Retention
-from windlass.core.schedule import Fired, Firing, Schedule
-from windlass.core.stats import TimingCount
-from windlass.core.store import (
-    AuditEntry,
+from windlass.core.looks import AuditEntry, ServerRecord
+from windlass.core.requests import (
     CancelOutcome,
     Changed,
     ClaimRequest,
@@ -21,11 +18,13 @@ from windlass.core.store import (
     Renewed,
     Rescued,
     RescueRequest,
-    ServerRecord,
     Settled,
     Settlement,
     SettleResult,
 )
+from windlass.core.retention import Retention
+from windlass.core.schedule import Fired, Firing, Schedule
+from windlass.core.stats import TimingCount
 from windlass.stores.redis.failures import Failures
 from windlass.stores.redis.moves import Moves
 from windlass.stores.redis.one_queue import queue_of, refusal, refusal_of

@@ -11,30 +11,23 @@ from windlass.core.errors import ClientClosed, NotTransactional
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.looks import AuditEntry, Finding, Glance, JobPage, Place, ServerRecord
 from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
-from windlass.core.retention import Retention
-from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
-from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
-from windlass.core.store import (
-    AuditEntry,
-    Borrowed,
+from windlass.core.requests import (
     CancelOutcome,
     Changed,
     ClaimRequest,
-    Features,
-    Finding,
-    Glance,
-    JobPage,
-    Joined,
     KvWrite,
-    Place,
     Renewed,
     Rescued,
     RescueRequest,
-    ServerRecord,
     Settlement,
     SettleResult,
 )
+from windlass.core.retention import Retention
+from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
+from windlass.core.store import Borrowed, Features, Joined
 from windlass.core.topics import Hub, Topic
 from windlass.stores.redis.check import check, of_move, of_news
 from windlass.stores.redis.options import Options

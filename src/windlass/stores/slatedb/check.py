@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Final
 
+from windlass.core.looks import Finding
 from windlass.core.states import State
-from windlass.core.store import Finding
 from windlass.kit.moves.looking import of_move
 from windlass.stores.slatedb import keys, records
 from windlass.stores.slatedb.address import Address

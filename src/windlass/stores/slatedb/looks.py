@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from windlass.core.duration import later
 from windlass.core.ids import JobId
 from windlass.core.job import Job
+from windlass.core.looks import AuditEntry, Glance, ServerRecord
 from windlass.core.schedule import ScheduleList
-from windlass.core.store import AuditEntry, Glance, ServerRecord
 from windlass.kit.moves import looking
 from windlass.stores.slatedb import keys, records
 from windlass.stores.slatedb.loading import gets, load_records

@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 from windlass.core.filters import JobFilter
 from windlass.core.job import Job
-from windlass.core.store import JobPage
+from windlass.core.looks import JobPage
 from windlass.stores.slatedb import keys
 from windlass.stores.slatedb.job_pages import indexes_of, matching
 from windlass.stores.slatedb.ranges import PAGE, rows_of

@@ -11,7 +11,7 @@ import msgspec
 
 from windlass.core.clock import Clock, Rng
 from windlass.core.errors import Fenced, StoreOwned, StoreUnavailable, WindlassError
-from windlass.core.store import SERVED
+from windlass.core.looks import SERVED
 from windlass.core.topics import Hub
 from windlass.stores.slatedb import keys, owner
 from windlass.stores.slatedb.address import Address

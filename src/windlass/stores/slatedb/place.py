@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from windlass.core.ids import JobId
+from windlass.core.looks import Place
 from windlass.core.states import State
-from windlass.core.store import Place
 from windlass.kit.moves.holds import live
 from windlass.kit.moves.looking import AHEAD_MOST
 from windlass.kit.moves.record import Record

@@ -13,10 +13,11 @@ import msgspec
 from windlass.core.errors import UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, LogLine, Token
+from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import Moved, Unpacked
+from windlass.core.requests import Settled, SettleResult
 from windlass.core.schedule import Schedule
 from windlass.core.states import State
-from windlass.core.store import AuditEntry, ServerRecord, Settled, SettleResult
 from windlass.kit.moves.holds import Holder
 from windlass.kit.moves.record import Ended, Record
 

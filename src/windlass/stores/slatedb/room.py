@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from windlass.core.clock import Clock, Rng
 from windlass.core.errors import ClientClosed, WindlassError
 from windlass.core.job import Claim
-from windlass.core.store import Settlement
+from windlass.core.requests import Settlement
 from windlass.core.topics import Hub
 from windlass.core.verdict import ToReleased
 from windlass.stores.slatedb.address import Address, Place

@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 from windlass.core.clock import Rng
 from windlass.core.ids import JobId
 from windlass.core.job import PreparedJob
+from windlass.core.looks import ServerRecord
 from windlass.core.moving import Moved
 from windlass.core.schedule import Schedule
 from windlass.core.states import State
-from windlass.core.store import ServerRecord
 from windlass.core.topics import Topic
 from windlass.kit.moves import table
 from windlass.kit.moves.holds import Holds

@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from windlass.core.store import Finding
+from windlass.core.looks import Finding
 from windlass.kit.moves.looking import of_move
 from windlass.stores.sqlite import moving_looks
 from windlass.stores.sqlite.database import SCHEMA, Options

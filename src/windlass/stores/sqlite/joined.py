@@ -13,7 +13,8 @@ from windlass.core.clock import Clock
 from windlass.core.errors import InvalidValue, StoreUnavailable, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob, Token
-from windlass.core.store import Borrowed, Settlement, SettleResult
+from windlass.core.requests import Settlement, SettleResult
+from windlass.core.store import Borrowed
 from windlass.core.topics import Topic
 from windlass.stores.sqlite.faults import translate
 from windlass.stores.sqlite.lent import LentConnection

@@ -11,10 +11,10 @@ from windlass.core.duration import ZERO, from_micros, to_micros
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
+from windlass.core.looks import AuditEntry, Glance, Place, ServerRecord
 from windlass.core.names import LOG_LINES_KEPT
 from windlass.core.states import State
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount, Totals
-from windlass.core.store import AuditEntry, Glance, Place, ServerRecord
 from windlass.kit.moves.looking import AHEAD_MOST
 from windlass.kit.records import STATES, server_of
 from windlass.stores.sqlite.rows import JobRow, history_of, job_of, json_list, log_line_of, moment

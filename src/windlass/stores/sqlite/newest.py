@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from windlass.core.filters import JobFilter
 from windlass.core.job import Job
+from windlass.core.looks import JobPage
 from windlass.core.states import State
-from windlass.core.store import JobPage
 from windlass.stores.sqlite.looks import filter_values
 from windlass.stores.sqlite.rows import JobRow, job_of, json_list
 from windlass.stores.sqlite.statements import sql

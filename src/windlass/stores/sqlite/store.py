@@ -14,31 +14,23 @@ from windlass.core.errors import ClientClosed
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.looks import SERVED, AuditEntry, Finding, Glance, JobPage, Place, ServerRecord
 from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
-from windlass.core.retention import Retention
-from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
-from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
-from windlass.core.store import (
-    SERVED,
-    AuditEntry,
-    Borrowed,
+from windlass.core.requests import (
     CancelOutcome,
     Changed,
     ClaimRequest,
-    Features,
-    Finding,
-    Glance,
-    JobPage,
-    Joined,
     KvWrite,
-    Place,
     Renewed,
     Rescued,
     RescueRequest,
-    ServerRecord,
     Settlement,
     SettleResult,
 )
+from windlass.core.retention import Retention
+from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
+from windlass.core.store import Borrowed, Features, Joined
 from windlass.core.topics import Hub, Topic
 from windlass.kit.moves import moving
 from windlass.stores.sqlite import looks, moving_looks, schedule_looks

@@ -5,10 +5,11 @@ import asyncio
 import pytest
 
 from windlass.client.client import Client
+from windlass.core.requests import CancelOutcome
 from windlass.core.retention import KEEP_ALL
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
-from windlass.core.store import CancelOutcome, Store
+from windlass.core.store import Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient, Woken, asleep
 from windlass.testing.conformance.given import AT_ONCE, HOUR, UNKNOWN, a_job, claim_one, claimed, found

@@ -8,10 +8,11 @@ from windlass.client.client import Client
 from windlass.core.errors import InvalidValue, UniqueConflict
 from windlass.core.filters import JobFilter
 from windlass.core.job import NewJob
+from windlass.core.requests import Changed
 from windlass.core.retention import KEEP_ALL
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
-from windlass.core.store import Changed, Store
+from windlass.core.store import Store
 from windlass.core.unique import OnConflict, Unique
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient, Woken, asleep

@@ -6,11 +6,12 @@ import pytest
 
 from windlass.client.client import Client
 from windlass.core.job import PreparedJob
+from windlass.core.requests import ClaimRequest, RescueRequest
 from windlass.core.retention import KEEP_ALL
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
 from windlass.core.stats import KindStats, QueueStats, Totals
-from windlass.core.store import ClaimRequest, RescueRequest, Store
+from windlass.core.store import Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
 from windlass.testing.conformance.given import (

@@ -7,10 +7,11 @@ import pytest
 from windlass.client.client import Client
 from windlass.core.errors import ClaimLost
 from windlass.core.job import Claim, Failure, NewJob, Note, Progress, Token
+from windlass.core.requests import RescueRequest, Settled, Settlement
 from windlass.core.retention import KEEP_ALL
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
-from windlass.core.store import RescueRequest, Settled, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient

@@ -6,9 +6,10 @@ from typing import Final
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Failure, PreparedJob
+from windlass.core.requests import ClaimRequest
 from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
-from windlass.core.store import ClaimRequest, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead
 from windlass.testing.conformance.given import HOUR, a_job, claim_one, enqueue_each, settlement

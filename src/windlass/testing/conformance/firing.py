@@ -13,10 +13,11 @@ from windlass.core.errors import UniqueConflict
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Failure, Job, PreparedJob
+from windlass.core.requests import Changed
 from windlass.core.retention import KEEP_ALL
 from windlass.core.schedule import Fired, FireOutcome, Firing, Schedule
 from windlass.core.states import State
-from windlass.core.store import Changed, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToCancelled, ToDead, ToRetry
 from windlass.testing.clock import FakeClock

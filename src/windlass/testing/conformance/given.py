@@ -7,10 +7,11 @@ from uuid import uuid4
 from windlass.client.client import Client
 from windlass.core.ids import JobId
 from windlass.core.job import NO_HEADERS, Claim, Job, PreparedJob
+from windlass.core.requests import ClaimRequest, Settlement
 from windlass.core.retry import Fixed
 from windlass.core.schedule import Overlap, Schedule
 from windlass.core.settings import QueueSettings
-from windlass.core.store import ClaimRequest, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique, hold
 from windlass.core.verdict import ToReleased, ToSucceeded, Verdict
 

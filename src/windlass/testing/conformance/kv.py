@@ -7,7 +7,8 @@ import pytest
 from windlass.client.client import Client
 from windlass.core.errors import InvalidValue, ValueTooLarge
 from windlass.core.names import MAX_KEY, MAX_VALUE
-from windlass.core.store import KvWrite, Store
+from windlass.core.requests import KvWrite
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.testing.conformance.given import claimed
 from windlass.testing.conformance.reach import at_once

@@ -8,9 +8,9 @@ import pytest
 
 from windlass.app.app import App
 from windlass.client.client import Client
+from windlass.core.requests import CancelOutcome
 from windlass.core.retry import Fixed, NoRetry
 from windlass.core.states import State
-from windlass.core.store import CancelOutcome
 from windlass.engine.context import Context
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import soon

@@ -10,12 +10,14 @@ from windlass.borrow import borrow
 from windlass.core.errors import StoreMoved
 from windlass.core.filters import JobFilter
 from windlass.core.job import Claim, Enqueued, Failure, Note, Progress
+from windlass.core.looks import AuditEntry
 from windlass.core.moving import HeldKey, Moved, Packed, Parcel
+from windlass.core.requests import Changed, KvWrite, RescueRequest, Settled, Settlement
 from windlass.core.retention import KEEP_ALL
 from windlass.core.schedule import Firing
 from windlass.core.states import State
 from windlass.core.stats import TimingCount
-from windlass.core.store import AuditEntry, Changed, KvWrite, RescueRequest, Settled, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.topics import PAUSES
 from windlass.core.verdict import ToRetry, ToSucceeded
 from windlass.testing.clock import FakeClock

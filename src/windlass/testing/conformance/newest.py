@@ -8,9 +8,10 @@ import pytest
 
 from windlass.core.filters import JobFilter
 from windlass.core.job import Failure, Job
+from windlass.core.looks import JobPage
 from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
-from windlass.core.store import JobPage, Store
+from windlass.core.store import Store
 from windlass.core.verdict import ToDead
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.given import HOUR, MINUTE, a_job, claim_one, enqueue_each, settlement

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 from windlass.client.client import Client
 from windlass.core.job import PRIORITY_HIGH, PRIORITY_LOW, PRIORITY_NORMAL, NewJob
-from windlass.core.store import ClaimRequest, Store
+from windlass.core.requests import ClaimRequest
+from windlass.core.store import Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
 from windlass.testing.conformance.given import (

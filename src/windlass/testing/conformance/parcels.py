@@ -12,10 +12,11 @@ from windlass.core.errors import InvalidValue, UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, Failure, Job, Note, Progress
 from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
+from windlass.core.requests import KvWrite, RescueRequest
 from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
 from windlass.core.stats import Totals
-from windlass.core.store import KvWrite, RescueRequest, Store
+from windlass.core.store import Store
 from windlass.core.topics import queue_topic
 from windlass.core.unique import Unique, digest
 from windlass.core.verdict import ToDead, ToRetry

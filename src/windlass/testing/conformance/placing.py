@@ -6,8 +6,10 @@ import pytest
 
 from windlass.core.ids import JobId
 from windlass.core.job import Failure, PreparedJob
+from windlass.core.looks import Place
+from windlass.core.requests import Changed
 from windlass.core.retention import KEEP_ALL
-from windlass.core.store import Changed, Place, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead
 from windlass.testing.clock import FakeClock

@@ -9,9 +9,10 @@ from windlass.core.errors import InvalidValue, JobNotFound
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job, NewJob
+from windlass.core.requests import ClaimRequest
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
-from windlass.core.store import ClaimRequest, Store
+from windlass.core.store import Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
 from windlass.testing.conformance.given import SECOND, UNKNOWN, a_job, claimed, enqueue_each, found

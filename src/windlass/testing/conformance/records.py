@@ -6,9 +6,11 @@ from datetime import timedelta
 
 from windlass.client.client import Client
 from windlass.core.job import Delivery, Failure, Note, Progress
+from windlass.core.looks import AuditEntry, Finding, ServerRecord
 from windlass.core.names import HISTORY_KEPT, LOG_LINES_KEPT, MAX_TRACEBACK
+from windlass.core.requests import RescueRequest
 from windlass.core.retention import KEEP_ALL
-from windlass.core.store import AuditEntry, Finding, RescueRequest, ServerRecord, Store
+from windlass.core.store import Store
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.given import (

@@ -7,9 +7,10 @@ import pytest
 from windlass.client.client import Client
 from windlass.core.errors import ClaimLost, UniqueConflict
 from windlass.core.job import Failure, NewJob
+from windlass.core.requests import Changed, RescueRequest, Settled, Settlement
 from windlass.core.retention import KEEP_ALL
 from windlass.core.settings import QueueSettings
-from windlass.core.store import Changed, RescueRequest, Settled, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
 from windlass.testing.conformance.fixtures import OpenClient

@@ -6,10 +6,11 @@ import pytest
 
 from windlass.client.client import Client
 from windlass.core.errors import ClaimLost
+from windlass.core.requests import Rescued, RescueRequest
 from windlass.core.retention import KEEP_ALL, Keep, Retention
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
-from windlass.core.store import Rescued, RescueRequest, Store
+from windlass.core.store import Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
 from windlass.testing.conformance.given import MINUTE, SECOND, a_job, claim_one, claimed, found, wanting

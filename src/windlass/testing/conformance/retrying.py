@@ -8,11 +8,12 @@ from windlass.client.client import Client
 from windlass.core.errors import JobNotFound, WrongState
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
+from windlass.core.requests import Changed
 from windlass.core.retention import KEEP_ALL
 from windlass.core.retry import Exponential, Fixed, NoRetry, retry_delay
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
-from windlass.core.store import Changed, Store
+from windlass.core.store import Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
 from windlass.testing.conformance.given import SECOND, UNKNOWN, a_job, claim_one, claimed, found, settlement

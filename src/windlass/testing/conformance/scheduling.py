@@ -7,8 +7,9 @@ import pytest
 from windlass.client.client import Client
 from windlass.core.errors import InvalidValue, JobNotFound, WrongState
 from windlass.core.job import PRIORITY_HIGH
+from windlass.core.requests import Changed
 from windlass.core.states import State
-from windlass.core.store import Changed, Store
+from windlass.core.store import Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import Woken, asleep
 from windlass.testing.conformance.given import HOUR, MINUTE, SECOND, UNKNOWN, a_job, claimed, enqueue_each, found

@@ -10,9 +10,10 @@ from windlass.app.handle import Handle
 from windlass.client.results import Completed
 from windlass.core.errors import StoreUnavailable
 from windlass.core.job import Job
+from windlass.core.looks import SERVES, ServerRecord
 from windlass.core.settings import Settings
 from windlass.core.states import State
-from windlass.core.store import SERVES, ServerRecord, Store
+from windlass.core.store import Store
 from windlass.engine.config import ServerConfig
 from windlass.engine.server import Server
 from windlass.testing.clock import FakeClock

@@ -9,10 +9,11 @@ from windlass.client.client import Client
 from windlass.core.errors import InvalidName, PayloadTooLarge, UniqueConflict, ValueTooLarge
 from windlass.core.job import Claim, NewJob
 from windlass.core.names import MAX_PAYLOAD, MAX_VALUE
+from windlass.core.requests import Settled, Settlement
 from windlass.core.retry import Fixed
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
-from windlass.core.store import Settled, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToSucceeded
 from windlass.testing.clock import FakeClock

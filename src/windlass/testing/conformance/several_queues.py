@@ -12,10 +12,11 @@ from windlass.core.errors import NotAtomicHere
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Failure, NewJob, Note, PreparedJob
+from windlass.core.requests import CancelOutcome, Changed, ClaimRequest, RescueRequest, Settled, Settlement
 from windlass.core.retention import KEEP_ALL
 from windlass.core.schedule import Fired, FireOutcome, Firing, Schedule
 from windlass.core.states import State
-from windlass.core.store import CancelOutcome, Changed, ClaimRequest, RescueRequest, Settled, Settlement, Store
+from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
 from windlass.engine.context import Context

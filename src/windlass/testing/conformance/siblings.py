@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 
 from windlass.core.job import Claim
+from windlass.core.requests import ClaimRequest, Renewed
 from windlass.core.states import State
-from windlass.core.store import ClaimRequest, Renewed, Store
+from windlass.core.store import Store
 from windlass.core.topics import queue_topic
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import listening, soon

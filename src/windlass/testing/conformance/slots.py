@@ -8,9 +8,10 @@ from windlass.app.app import App
 from windlass.app.handle import Handle
 from windlass.client.client import Client
 from windlass.core.job import NewJob
+from windlass.core.requests import CancelOutcome
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
-from windlass.core.store import CancelOutcome, Store
+from windlass.core.store import Store
 from windlass.engine.context import Context
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenApp, soon

@@ -7,9 +7,10 @@ import pytest
 from windlass.borrow import borrow
 from windlass.core.errors import NotTransactional
 from windlass.core.job import Token
+from windlass.core.requests import Rescued, RescueRequest, Settled
 from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
-from windlass.core.store import Rescued, RescueRequest, Settled, Store
+from windlass.core.store import Store
 from windlass.core.topics import ENDS, queue_topic
 from windlass.testing.conformance.fixtures import listening, soon
 from windlass.testing.conformance.given import UNKNOWN, a_job, claim_one, released, settlement

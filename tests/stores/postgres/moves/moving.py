@@ -12,8 +12,8 @@ import psycopg
 from tests.stores.postgres.shell import blocking, options_of
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Job, PreparedJob, Token
+from windlass.core.requests import ClaimRequest
 from windlass.core.stats import QueueStats
-from windlass.core.store import ClaimRequest
 from windlass.core.topics import Hub, Topic
 from windlass.stores.postgres import looks
 from windlass.stores.postgres.connections import Connections

@@ -12,7 +12,7 @@ from psycopg import sql as composed
 from tests.postgres.cluster import as_owner, cluster
 from tests.stores.postgres.moves.moving import Mover
 from tests.stores.postgres.shell import options_of
-from windlass.core.store import Finding
+from windlass.core.looks import Finding
 from windlass.stores.postgres import check as checking
 from windlass.stores.postgres.check import MANY_CHANGES, MANY_DEAD_ROWS, MANY_TRANSACTIONS, MUCH_LOG, Server, check
 from windlass.stores.postgres.migrate import SCHEMA

@@ -9,8 +9,8 @@ import pytest
 from tests.stores.postgres.moves.moving import Counted, Mover, proof
 from windlass.core.job import Claim, Note, Progress, Token
 from windlass.core.names import LOG_LINES_KEPT
+from windlass.core.requests import CancelOutcome, Renewed, RescueRequest
 from windlass.core.retention import KEEP_ALL
-from windlass.core.store import CancelOutcome, Renewed, RescueRequest
 from windlass.stores.postgres.moves.hold_claims import Untouched, fence, note, renew, renew_locked
 from windlass.stores.postgres.moves.operate import cancel
 from windlass.stores.postgres.moves.rescue import rescue

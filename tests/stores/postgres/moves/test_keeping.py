@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.stores.postgres.moves.moving import Mover
+from windlass.core.looks import AuditEntry, ServerRecord
+from windlass.core.requests import KvWrite
 from windlass.core.schedule import FireOutcome, Firing
-from windlass.core.store import AuditEntry, KvWrite, ServerRecord
 from windlass.core.topics import lock_topic
 from windlass.stores.postgres import looks, schedule_looks
 from windlass.stores.postgres.moves.keep import beat, kv_write, lock, unlock, write_audit

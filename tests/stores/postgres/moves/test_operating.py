@@ -8,9 +8,9 @@ import pytest
 
 from tests.stores.postgres.moves.moving import Counted, Mover
 from windlass.core.ids import JobId
+from windlass.core.requests import CancelOutcome, Changed
 from windlass.core.retention import KEEP_ALL, Keep, Retention
 from windlass.core.states import State
-from windlass.core.store import CancelOutcome, Changed
 from windlass.core.unique import Unique
 from windlass.stores.postgres.moves.enqueue import insert_any
 from windlass.stores.postgres.moves.operate import cancel, delete, reschedule, retry

@@ -8,9 +8,9 @@ import pytest
 from tests.stores.postgres.moves.moving import Counted, Mover, proof
 from windlass.core.duration import ZERO
 from windlass.core.errors import StoreUnavailable
+from windlass.core.requests import Rescued, RescueRequest
 from windlass.core.retention import KEEP_ALL, Keep, Retention
 from windlass.core.states import State
-from windlass.core.store import Rescued, RescueRequest
 from windlass.core.topics import ENDS, FLAGS, queue_topic
 from windlass.stores.postgres.moves.hold_claims import renew
 from windlass.stores.postgres.moves.rescue import expired_seqs, rescue, rescue_one

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from windlass.api.operations import AUDIT
 from windlass.api.shape import Asked
-from windlass.core.store import AuditEntry
+from windlass.core.looks import AuditEntry
 from windlass.http.dashboard.seen import Seen
 from windlass.http.dashboard.view import Facts, View
 

@@ -11,10 +11,10 @@ from windlass.client.error_groups import ErrorGroup, is_type, message_of
 from windlass.client.group_look import Looked, look_at_groups, named
 from windlass.client.look_back import look_back, matching
 from windlass.core.filters import JobFilter
+from windlass.core.looks import JobPage
 from windlass.core.names import MAX_NAME
 from windlass.core.states import State
 from windlass.core.stats import QueueStats
-from windlass.core.store import JobPage
 from windlass.http.dashboard.bulk_change import BulkChange, all_of, group_of
 from windlass.http.dashboard.carried_text import without_carried
 from windlass.http.dashboard.seen import Seen

@@ -7,9 +7,9 @@ from windlass.api.operations import NEWEST as OPERATION
 from windlass.client.look_back import Step, look_back, matching
 from windlass.client.places import place_of
 from windlass.core.filters import JobFilter
+from windlass.core.looks import JobPage
 from windlass.core.states import ENDS, State
 from windlass.core.stats import QueueStats, total
-from windlass.core.store import JobPage
 from windlass.http.dashboard.carried_text import without_carried
 from windlass.http.dashboard.job_bulk import JobsBulk, bulk_of
 from windlass.http.dashboard.job_query import JobsAsked, JobsWanted, in_form, wanted

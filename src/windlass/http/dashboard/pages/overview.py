@@ -7,8 +7,8 @@ from msgspec import Meta
 
 from windlass.api.operations import MINUTES
 from windlass.api.shape import Asked
+from windlass.core.looks import ServerRecord
 from windlass.core.stats import QueueStats, total
-from windlass.core.store import ServerRecord
 from windlass.http.dashboard import charts
 from windlass.http.dashboard.concerns import Servers, concerns
 from windlass.http.dashboard.history import FRESH, LATELY, Histories, History

@@ -18,9 +18,9 @@ from windlass.client.schedule_standing import Standing, next_run, runs_after, st
 from windlass.client.server_details import is_live
 from windlass.client.spoken import length
 from windlass.core.errors import InvalidValue
+from windlass.core.looks import SERVED, ServerRecord
 from windlass.core.rule import Interval, read_rule
 from windlass.core.schedule import Schedule
-from windlass.core.store import SERVED, ServerRecord
 from windlass.engine.heart import SCHEDULING
 from windlass.http.dashboard.seen import Seen
 from windlass.http.dashboard.view import Facts, View

@@ -17,8 +17,8 @@ from windlass.core.errors import InvalidValue
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId, job_id
 from windlass.core.job import Job, Progress
+from windlass.core.looks import SERVED, SERVES, JobPage, ServerRecord
 from windlass.core.states import State
-from windlass.core.store import SERVED, SERVES, JobPage, ServerRecord
 from windlass.engine.heart import SCHEDULING
 from windlass.http.dashboard.carried_text import without_carried
 from windlass.http.dashboard.seen import Seen

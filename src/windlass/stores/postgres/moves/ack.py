@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.core.ids import JobId
-from windlass.core.store import Settlement
+from windlass.core.requests import Settlement
 from windlass.core.topics import ENDS
 from windlass.core.verdict import ToSucceeded
 from windlass.stores.postgres.moves.receipts import receipt

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from windlass.core.duration import later
 from windlass.core.job import Claim
-from windlass.core.store import ClaimRequest
+from windlass.core.requests import ClaimRequest
 from windlass.stores.postgres.moves.departure import refuse_if
 from windlass.stores.postgres.moves.receipts import receipt
 from windlass.stores.postgres.rows import PLACE, claim_of

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from windlass.core.ids import JobId
 from windlass.core.job import Note, Progress, Token
 from windlass.core.names import LOG_LINES_KEPT, MAX_LOG_LINE, shortened
-from windlass.core.store import Renewed
+from windlass.core.requests import Renewed
 from windlass.kit.records import in_utf8
 from windlass.stores.postgres.rows import json_text, plain_text, possible_token
 from windlass.stores.postgres.work import Changes, Many, Rows, Statement, Work

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
+from windlass.core.looks import AuditEntry, ServerRecord
+from windlass.core.requests import KvAny, KvWrite
 from windlass.core.stats import TimingCount
-from windlass.core.store import AuditEntry, KvAny, KvWrite, ServerRecord
 from windlass.core.topics import lock_topic
 from windlass.kit.records import in_utf8, server_text
 from windlass.stores.postgres.moves.enqueue import write_kv

@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from windlass.core.ids import JobId
+from windlass.core.requests import CancelOutcome, Changed
 from windlass.core.retention import Retention
 from windlass.core.states import ENDS as FINISHED
 from windlass.core.states import WAITING, State
-from windlass.core.store import CancelOutcome, Changed
 from windlass.core.topics import ENDS, FLAGS, PAUSES
 from windlass.kit.records import STATES
 from windlass.stores.postgres.moves import ends, holds

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from windlass.core.duration import ZERO
+from windlass.core.requests import Rescued, RescueRequest
 from windlass.core.retention import Retention
 from windlass.core.states import State
-from windlass.core.store import Rescued, RescueRequest
 from windlass.core.topics import ENDS, FLAGS
 from windlass.core.verdict import LEASE_EXPIRED, ORPHANED
 from windlass.stores.postgres.moves import ends, holds

@@ -8,8 +8,8 @@ import msgspec
 from windlass.core.duration import ZERO
 from windlass.core.errors import UniqueConflict
 from windlass.core.failpoint import reach, removed
+from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.states import State
-from windlass.core.store import Settled, Settlement, SettleResult
 from windlass.core.topics import ENDS
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
 from windlass.stores.postgres.moves import ends, holds

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 from windlass.core.duration import ZERO
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Note, Token
+from windlass.core.requests import ClaimRequest, Renewed, Settlement, SettleResult
 from windlass.core.states import State
-from windlass.core.store import ClaimRequest, Renewed, Settlement, SettleResult
 from windlass.kit.moves import claiming, moving, settling
 from windlass.kit.moves.record import Record
 from windlass.stores.slatedb import keys

@@ -7,8 +7,9 @@ from datetime import timedelta
 from typing import Literal, NamedTuple
 
 from windlass.core.duration import later
+from windlass.core.looks import AuditEntry, ServerRecord
+from windlass.core.requests import KvAny, KvWrite
 from windlass.core.stats import TimingCount
-from windlass.core.store import AuditEntry, KvAny, KvWrite, ServerRecord
 from windlass.core.topics import lock_topic
 from windlass.kit.moves import moving
 from windlass.stores.slatedb import keys, records

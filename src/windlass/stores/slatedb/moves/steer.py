@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from windlass.core.ids import JobId
+from windlass.core.requests import CancelOutcome, Changed, Rescued, RescueRequest
 from windlass.core.retention import Retention
 from windlass.core.states import ENDS, State
-from windlass.core.store import CancelOutcome, Changed, Rescued, RescueRequest
 from windlass.core.topics import PAUSES
 from windlass.kit.moves import moving, steering
 from windlass.stores.slatedb import keys

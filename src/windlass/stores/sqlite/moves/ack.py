@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from windlass.core.ids import JobId
+from windlass.core.requests import Settled, Settlement
 from windlass.core.states import State
-from windlass.core.store import Settled, Settlement
 from windlass.core.topics import ENDS
 from windlass.core.verdict import ToSucceeded
 from windlass.stores.sqlite.moves import ends, holds

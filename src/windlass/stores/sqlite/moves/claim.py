@@ -9,8 +9,8 @@ import msgspec
 from windlass.core.duration import later, to_micros
 from windlass.core.errors import WindlassError
 from windlass.core.job import Claim
+from windlass.core.requests import ClaimRequest
 from windlass.core.states import State
-from windlass.core.store import ClaimRequest
 from windlass.stores.sqlite.moves.gate import refusal
 from windlass.stores.sqlite.moves.holds import free_at_claim
 from windlass.stores.sqlite.moves.promote import promote_queue

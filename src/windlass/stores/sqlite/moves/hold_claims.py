@@ -10,7 +10,7 @@ from windlass.core.duration import later, to_micros
 from windlass.core.ids import JobId
 from windlass.core.job import Note, Token
 from windlass.core.names import LOG_LINES_KEPT, MAX_LOG_LINE, shortened
-from windlass.core.store import Renewed
+from windlass.core.requests import Renewed
 from windlass.stores.sqlite.rows import json_list
 from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import Transaction

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import msgspec
 
 from windlass.core.duration import later, to_micros
+from windlass.core.looks import AuditEntry, ServerRecord
+from windlass.core.requests import KvAny, KvWrite
 from windlass.core.stats import TimingCount
-from windlass.core.store import AuditEntry, KvAny, KvWrite, ServerRecord
 from windlass.core.topics import lock_topic
 from windlass.kit.records import server_text
 from windlass.stores.sqlite.moves.enqueue import write_kv

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from windlass.core.duration import to_micros
 from windlass.core.ids import JobId
+from windlass.core.requests import CancelOutcome, Changed
 from windlass.core.retention import Retention
 from windlass.core.states import State
-from windlass.core.store import CancelOutcome, Changed
 from windlass.core.topics import ENDS, FLAGS, PAUSES, queue_topic
 from windlass.stores.sqlite.moves import ends, holds
 from windlass.stores.sqlite.rows import Standing

@@ -9,8 +9,8 @@ import msgspec
 from windlass.core.duration import ZERO, later, to_micros
 from windlass.core.errors import UniqueConflict
 from windlass.core.failpoint import reach, removed
+from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.states import State
-from windlass.core.store import Settled, Settlement, SettleResult
 from windlass.core.topics import ENDS
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
 from windlass.stores.sqlite.moves import ends, holds
