@@ -10,7 +10,6 @@ from typing import Protocol
 from benchmarks.contestant import Arrived, Consume, Measure, Outcome, Produce, Trial
 from benchmarks.count import PATIENCE, Count
 from benchmarks.machine import peak_mib
-from benchmarks.our_loop import on_our_loop
 from benchmarks.pickup import pick_up
 from benchmarks.producer import fill_by_another, producer
 from benchmarks.workload import BULK, CALLERS, Payload, Stopwatch, chunks, payload, payloads
@@ -54,11 +53,6 @@ def run(main: Coroutine[object, object, Outcome | None]) -> Outcome:
     """Run on uvloop, as the peers' own commands do."""
     outcome: Outcome | None = import_module("uvloop").run(main)
     return outcome or Outcome()
-
-
-def run_on_ours(main: Coroutine[object, object, Outcome | None]) -> Outcome:
-    """Run on the loop that Windlass is measured on."""
-    return on_our_loop(main) or Outcome()
 
 
 def enqueue_one(open_queue: Open, *, by: Run = run) -> Measure:

@@ -16,6 +16,7 @@ from benchmarks import asynchronous
 from benchmarks.contestant import Arrived, Contestant, Role
 from benchmarks.http_echo import PATH
 from benchmarks.other_process import other_process
+from benchmarks.our_loop import run_on_ours
 from benchmarks.workload import Payload
 
 CONNECTIONS = 8
@@ -109,8 +110,8 @@ CONTESTANT = Contestant(
     how="a route of Starlette on uvicorn that gives back what it gets, asked by httptools; no store",
     durability=lambda _: "keeps nothing",
     measures={
-        "enqueue_one": asynchronous.enqueue_one(open_queue, by=asynchronous.run_on_ours),
-        "enqueue_callers": asynchronous.enqueue_callers(open_queue, by=asynchronous.run_on_ours),
-        "enqueue_many": asynchronous.enqueue_many(open_queue, by=asynchronous.run_on_ours),
+        "enqueue_one": asynchronous.enqueue_one(open_queue, by=run_on_ours),
+        "enqueue_callers": asynchronous.enqueue_callers(open_queue, by=run_on_ours),
+        "enqueue_many": asynchronous.enqueue_many(open_queue, by=run_on_ours),
     },
 )

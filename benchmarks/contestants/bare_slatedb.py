@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 
 from benchmarks import asynchronous
-from benchmarks.asynchronous import run_on_ours
 from benchmarks.contestant import Arrived, Contestant, Outcome, Role, Trial
 from benchmarks.latency import LIMIT, claim_figures
+from benchmarks.our_loop import run_on_ours
 from benchmarks.workload import BULK, Payload, chunks, payloads
 from windlass.stores.slatedb.fast_bytes import batch_of, next_pairs
 from windlass.stores.slatedb.fast_calls import speed_up
