@@ -18,7 +18,8 @@ app = windlass.App(
     queue="emails",
     max_attempts=12,
     retry=windlass.Exponential(base=0.2, cap=2),
-    lease=2,  # seconds: what a process holds that has come to a halt is soon taken back
+    # what a process holds that has come to a halt is soon taken back, and yet a busy machine may stall for a while
+    lease=4,
 )
 
 

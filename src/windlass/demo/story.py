@@ -201,7 +201,7 @@ class _Story:
         sleeper, report = await self._pause_in_the_middle()
         self._say(f"{self._crew.name(sleeper)} is paused with SIGSTOP in the middle of a report.")
         other = await self._runner(report, run=2)
-        self._say(f"Its lease of 2 s has run out: {self._crew.name(other)} runs the report again.")
+        self._say(f"Its lease of 4 s has run out: {self._crew.name(other)} runs the report again.")
         lost = await self._lost(sleeper)
         self._crew.resume(sleeper)
         self._say(f"{self._crew.name(sleeper)} is resumed and goes on as if nothing had happened.")
