@@ -223,9 +223,9 @@ sys.modules[__name__].__class__ = _Package
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from importlib.metadata import version
+        from windlass.version import VERSION
 
-        value: object = version("windlass")
+        value: object = VERSION
     elif name in __all__:
         # whatever has no home of its own is an error
         value = getattr(import_module(_HOME_OF.get(name, "windlass.core.errors")), name)

@@ -17,6 +17,8 @@ from windlass.engine.config import OF_APP
 from windlass.engine.context import JobLog
 from windlass.engine.executors import processes
 from windlass.engine.health import Health
+from windlass.stores.memory.store import FEATURES as MEMORY
+from windlass.stores.slatedb.store import MOST_UNSETTLED
 
 APP, CONTEXT, SERVER = "reference/app.md", "reference/context.md", "reference/server.md"
 HEADING = re.compile(r"^### `(\w+)\((.*)\)`$", re.MULTILINE)
@@ -128,7 +130,7 @@ def test_the_page_has_the_numbers_of_the_code() -> None:
         "look-ahead: what was finished in the last": f"{look_ahead.WINDOW * 1000:.0f} ms",
         "look-ahead, at most": f"{look_ahead.MOST:,} jobs",
         "a claim that was not begun is given back after": f"{worker.AHEAD_FOR:.0f} s",
-        "unsettled ends before no more is claimed": f"{worker.MOST_UNSETTLED:,}",
+        "unsettled ends before no more is claimed": f"{MEMORY.most_unsettled:,}; on SlateDB {MOST_UNSETTLED:,}",
         "between asking a handler to stop and using force": f"{halt.PATIENCE:.0f} s",
         "a lease is renewed each": f"1/{renewer.PARTS} of it",
         "an idle child process ends after": f"{processes.IDLE_FOR:.0f} s",

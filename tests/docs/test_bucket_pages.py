@@ -16,12 +16,13 @@ from windlass import Server
 from windlass.connect import open_store
 from windlass.stores.slatedb import keys
 from windlass.stores.slatedb.address import read_address
-from windlass.stores.slatedb.moves.sweep import MINUTES_KEPT, RECEIPTS_KEPT
+from windlass.stores.slatedb.moves.housekeeping import MINUTES_KEPT, RECEIPTS_KEPT
 from windlass.stores.slatedb.owner import OWNER_ALIVE
 from windlass.stores.slatedb.owning import BEAT_ALONE
 from windlass.stores.slatedb.records import APART
 from windlass.stores.slatedb.settings import flushes_to_a_table, settings_of
 from windlass.stores.slatedb.table import JOBS_KEPT
+from windlass.stores.slatedb.untold import MOST_KEPT
 
 RUNNING: Final = "howto/run-on-a-bucket.md"
 WORKING: Final = "explanation/how-slatedb-works-here.md"
@@ -79,6 +80,7 @@ def test_the_page_has_the_times_and_sizes_of_the_code() -> None:
     for what in ("wal", "manifest", "compacted"):
         assert (collector[f"{what}_options"]["interval"], collector[f"{what}_options"]["min_age"]) == ("60s", "60s")
     assert f"the last {JOBS_KEPT:,} jobs" in whole
+    assert f"the last {MOST_KEPT:,} settlements" in whole
     assert (APART, MINUTES_KEPT.days, RECEIPTS_KEPT) == (1_024, 8, timedelta(minutes=10))
 
 

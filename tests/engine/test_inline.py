@@ -2,6 +2,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 
 import pytest
 
@@ -10,6 +11,8 @@ from windlass.engine import inline as engine_inline
 from windlass.engine.inline import Endless, Inline
 from windlass.engine.observed import Observed
 from windlass.testing import FakeClock
+
+whose: ContextVar[str] = ContextVar("whose", default="nobody")
 
 
 class Pool:
@@ -67,6 +70,23 @@ async def test_what_a_job_leads_to_is_run_too(app: App, inline: Inline) -> None:
 
     assert await inline.drain() == 3
     assert done == ["first", "middle", "last"]
+
+
+async def test_a_job_that_runs_in_place_sees_its_callers_context_and_leaves_nothing_in_it(
+    app: App, inline: Inline
+) -> None:
+    @app.job
+    async def look() -> str:
+        before = whose.get()
+        whose.set("the job before")
+        return before
+
+    handles = [await look.enqueue() for _ in range(2)]
+    whose.set("the caller")
+    await inline.drain()
+
+    assert [await handle.result(0) for handle in handles] == ["the caller"] * 2
+    assert whose.get() == "the caller"
 
 
 async def test_what_is_scheduled_for_later_waits(app: App, inline: Inline, clock: FakeClock) -> None:

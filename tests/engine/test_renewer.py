@@ -71,6 +71,21 @@ async def test_who_lost_its_job_or_was_asked_to_stop_is_told(client: Client, clo
     assert told == [Answers([lost], [flagged])]
 
 
+async def test_who_does_not_know_yet_whether_it_has_settled_its_job_has_not_lost_it(
+    client: Client, clock: FakeClock
+) -> None:
+    told: list[Answers] = []
+    attempt = await an_attempt(client)
+    await client.rescue(force=True)
+    attempt.in_doubt = True
+    renewals = renewals_of(client, attempt, told=told)
+
+    clock.advance(10)
+    await renewals.round(client.store)
+
+    assert told == []
+
+
 async def test_nothing_is_renewed_beyond_its_timeout_and_a_lease(
     client: Client, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:

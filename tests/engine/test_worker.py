@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -45,6 +46,11 @@ class Doors:
         await until(lambda: len(self.shut) > place)
         self.shut.pop(place).set()
         await turns()
+
+    async def two(self) -> None:
+        """Let answers through until two claims are under way."""
+        while len(self.shut) < 2:
+            await self.open()
 
     def open_all(self) -> None:
         """Keep nothing back from now on."""
@@ -195,9 +201,11 @@ async def test_a_worker_goes_on_after_any_error_of_the_store(
 
 
 async def test_no_more_is_claimed_while_too_many_ends_wait_for_the_store_and_then_it_is(
-    client: Client, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, house: House
+    client: Client, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_UNSETTLED", 1)
+    monkeypatch.setattr(client.store, "features", replace(client.store.features, most_unsettled=1))
+    house = House(client)
+    house.worker.begin()
     settle = client.store.settle
     away = True
 
@@ -224,6 +232,10 @@ async def test_no_more_is_claimed_while_too_many_ends_wait_for_the_store_and_the
     assert len(house.begun) == 4
     for attempt in house.begun[2:]:
         house.end(attempt)
+    house.worker.end()
+    await house.worker.last_claim(10)
+    await house.settlements.drain()
+    house.worker.close()
 
 
 async def test_an_end_gives_back_what_was_not_begun(client: Client, house: House, clock: FakeClock) -> None:
@@ -255,8 +267,7 @@ async def test_a_fast_worker_asks_for_the_next_jobs_while_some_are_coming_and_be
         await client.enqueue("default", str(number).encode())
     doors, house = Doors(client, monkeypatch), House(client, at_once=True)
     house.worker.begin()
-    while len(doors.shut) < 2:
-        await doors.open()
+    await doors.two()
     begun = len(house.begun)
 
     await doors.open(1)
@@ -273,6 +284,25 @@ async def test_a_fast_worker_asks_for_the_next_jobs_while_some_are_coming_and_be
     await house.worker.last_claim(10)
     await house.settlements.drain()
     assert house.worker.held == {}
+
+
+async def test_a_fast_worker_sleeps_soon_after_the_last_job(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(1_000):
+        await client.enqueue("default", b"")
+    doors, house = Doors(client, monkeypatch), House(client, at_once=True)
+    house.worker.begin()
+    while len(house.begun) < 1_000:
+        await doors.open()
+
+    empty = 0
+    while doors.shut:
+        empty += 1
+        assert empty <= 3, "it looks again and again where nothing is"
+        await doors.open()
+
+    house.worker.end()
+    await house.worker.last_claim(10)
+    await house.settlements.drain()
 
 
 async def test_a_worker_with_one_slot_has_one_claim_under_way(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,8 +328,7 @@ async def test_an_end_gives_back_what_two_claims_bring_afterwards(
         await client.enqueue("default", b"")
     doors, house = Doors(client, monkeypatch), House(client, at_once=True)
     house.worker.begin()
-    while len(doors.shut) < 2:
-        await doors.open()
+    await doors.two()
     begun = len(house.begun)
 
     house.worker.end()
@@ -311,6 +340,135 @@ async def test_an_end_gives_back_what_two_claims_bring_afterwards(
     jobs = await client.jobs(limit=1_000)
     assert [(job.state, job.attempt) for job in jobs[begun:]] == [(State.PENDING, 0)] * (1_000 - begun)
     assert len(house.begun) == begun
+
+
+async def a_claim_behind_another(client: Client, monkeypatch: pytest.MonkeyPatch) -> tuple[House, Doors]:
+    """Return a worker whose second claim was answered, and waits for the first."""
+    for _ in range(1_000):
+        await client.enqueue("default", b"")
+    doors, house = Doors(client, monkeypatch), House(client, at_once=True)
+    house.worker.begin()
+    await doors.two()
+    await doors.open(1)
+    assert len(doors.shut) == 1
+    return house, doors
+
+
+async def attempts_of(client: Client, state: State) -> list[int]:
+    return [job.attempt for job in await client.jobs(limit=1_000) if job.state is state]
+
+
+async def gone(house: House, doors: Doors) -> None:
+    """Stop the worker in order."""
+    house.worker.end()
+    doors.open_all()
+    await house.worker.last_claim(10)
+    await house.settlements.drain()
+    house.worker.close()
+
+
+async def test_an_end_gives_back_what_waits_behind_a_claim_that_is_never_answered(
+    client: Client, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, _ = await a_claim_behind_another(client, monkeypatch)
+    begun, held = len(house.begun), len(house.worker.held)
+
+    house.worker.end()
+    await house.settlements.drain()
+    assert held > 0
+    assert house.worker.held == {}
+    last = asyncio.create_task(house.worker.last_claim(0.5))
+    await clock.timers(1)
+    clock.advance(0.5)
+    await last
+
+    # what the claim without an answer took is left to its lease
+    assert len(await attempts_of(client, State.PENDING)) >= held
+    assert set(await attempts_of(client, State.PENDING)) == {0}
+    assert len(house.begun) == begun
+
+
+async def test_an_end_gives_back_what_is_answered_later_behind_a_claim_that_is_never_answered(
+    client: Client, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(1_000):
+        await client.enqueue("default", b"")
+    doors, house = Doors(client, monkeypatch), House(client, at_once=True)
+    house.worker.begin()
+    await doors.two()
+    begun = len(house.begun)
+    running = len(await attempts_of(client, State.RUNNING))
+
+    house.worker.end()
+    await doors.open(1)
+    last = asyncio.create_task(house.worker.last_claim(0.5))
+    await clock.timers(1)
+    clock.advance(0.5)
+    await last
+    await house.settlements.drain()
+
+    assert len(await attempts_of(client, State.RUNNING)) < running
+    assert (len(house.begun), house.worker.held) == (begun, {})
+
+
+async def test_a_worker_that_is_abandoned_gives_nothing_back(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    house, _ = await a_claim_behind_another(client, monkeypatch)
+    running = len(await attempts_of(client, State.RUNNING))
+
+    house.worker.abandon()
+    await house.worker.last_claim(10)
+    await turns()
+
+    assert (len(house.settlements), house.worker.held) == (0, {})
+    assert len(await attempts_of(client, State.RUNNING)) == running
+
+
+async def test_what_waits_behind_a_claim_is_given_back_when_its_queue_is_paused(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, doors = await a_claim_behind_another(client, monkeypatch)
+    begun, held = len(house.begun), len(house.worker.held)
+
+    await client.pause("default")
+    await turns()
+    await house.settlements.drain()
+
+    assert held > 0
+    assert (len(house.begun), house.worker.held) == (begun, {})
+    await gone(house, doors)
+
+
+async def test_what_a_claim_brings_of_a_queue_that_was_paused_meanwhile_is_given_back(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        await client.enqueue("default", b"")
+    doors, house = Doors(client, monkeypatch), House(client)
+    house.worker.begin()
+    await until(lambda: len(doors.shut) == 1)
+
+    await client.pause("default")
+    await turns()
+    await doors.open()
+    await house.settlements.drain()
+
+    assert await attempts_of(client, State.PENDING) == [0, 0, 0]
+    assert house.begun == []
+    await gone(house, doors)
+
+
+async def test_what_waits_behind_a_claim_for_a_second_is_given_back(
+    client: Client, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house, doors = await a_claim_behind_another(client, monkeypatch)
+    begun, held = len(house.begun), len(house.worker.held)
+
+    clock.advance(module.AHEAD_FOR)
+    await house.settlements.drain()
+
+    assert held > 0
+    assert (len(house.begun), house.worker.held) == (begun, {})
+    await gone(house, doors)
 
 
 async def test_an_error_of_one_claim_loses_nothing_of_the_next(
@@ -349,8 +507,7 @@ async def test_a_job_that_may_be_poison_is_not_begun_while_a_claim_is_under_way(
         await client.enqueue("default", b"")
     doors, house = Doors(client, monkeypatch), House(client, at_once=True)
     house.worker.begin()
-    while len(doors.shut) < 2:
-        await doors.open()
+    await doors.two()
     begun = len(house.begun)
     monkeypatch.setattr(module, "may_be_poison", every_job)
 

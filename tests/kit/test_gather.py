@@ -1,6 +1,9 @@
 """Many callers, few batches, and nobody waits for a timer."""
 
 import asyncio
+import gc
+import weakref
+from collections.abc import Iterator
 
 import pytest
 
@@ -26,6 +29,17 @@ class Carrier:
         if self.fault is not None:
             raise self.fault
         return [ValueError(number) if number < 0 else number * 2 for number in numbers]
+
+
+class Payload:
+    """Something large that somebody asks with."""
+
+
+@pytest.fixture
+def nothing_collected() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
 
 
 async def test_a_single_call_leaves_at_once() -> None:
@@ -176,3 +190,96 @@ async def test_close_finishes_what_was_accepted_and_takes_nothing_more() -> None
     assert (first.result(), second.result()) == (2, 4)
     with pytest.raises(ClientClosed):
         await late
+
+
+async def test_a_call_with_nobody_on_the_way_goes_by_itself_and_others_gather_and_do_not_wait_for_it() -> None:
+    carrier = Carrier(held=True)
+    gather = Gather(carrier)
+
+    asked = [asyncio.create_task(gather.ask(number)) for number in range(4)]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    on_their_way = list(carrier.batches)
+    carrier.open.set()
+
+    assert (on_their_way, await asyncio.gather(*asked)) == ([[0], [1, 2, 3]], [0, 2, 4, 6])
+
+
+async def test_a_call_that_goes_by_itself_is_told_of_its_error_and_the_next_is_served() -> None:
+    carrier = Carrier()
+    gather = Gather(carrier)
+
+    with pytest.raises(ValueError, match="-1"):
+        await gather.ask(-1)
+    carrier.fault = OSError("lost")
+    with pytest.raises(OSError, match="lost"):
+        await gather.ask(1)
+    carrier.fault = None
+
+    assert await gather.ask(2) == 4
+
+
+@pytest.mark.usefixtures("nothing_collected")
+async def test_a_call_that_goes_by_itself_and_fails_holds_on_to_nothing() -> None:
+    async def refuse(payloads: list[Payload]) -> list[int | BaseException]:
+        return [ValueError(len(payloads))]
+
+    payload = Payload()
+    asked_with = weakref.ref(payload)
+
+    try:
+        await Gather(refuse).ask(payload)
+    except ValueError:
+        del payload
+
+    assert asked_with() is None
+
+
+async def test_beside_the_width_one_call_that_went_by_itself_is_on_its_way() -> None:
+    carrier = Carrier(held=True)
+    gather = Gather(carrier, width=2)
+
+    asked = [asyncio.create_task(gather.ask(1))]
+    for number in (2, 3, 4):
+        await carrier.left.wait()
+        carrier.left.clear()
+        asked.append(asyncio.create_task(gather.ask(number)))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        carrier.left.set()
+    on_their_way = list(carrier.batches)
+    carrier.open.set()
+
+    assert (on_their_way, await asyncio.gather(*asked)) == ([[1], [2], [3]], [2, 4, 6, 8])
+
+
+async def test_a_call_that_goes_by_itself_ends_with_its_caller_and_takes_nobody_along() -> None:
+    carrier = Carrier(held=True)
+    gather = Gather(carrier)
+    gone = asyncio.create_task(gather.ask(1))
+    await carrier.left.wait()
+    stays = gather.submit(2)
+
+    gone.cancel()
+    await asyncio.wait({gone})
+    carrier.open.set()
+
+    assert (gone.cancelled(), await stays) == (True, 4)
+    assert carrier.batches == [[1], [2]]
+
+
+async def test_close_waits_for_a_call_that_goes_by_itself_too() -> None:
+    carrier = Carrier(held=True)
+    gather = Gather(carrier)
+    first = asyncio.create_task(gather.ask(1))
+    await carrier.left.wait()
+    second = gather.submit(2)
+
+    closing = [asyncio.create_task(gather.close()) for _ in range(2)]
+    await asyncio.sleep(0)
+    carrier.open.set()
+    await asyncio.gather(*closing)
+
+    assert (await first, second.result()) == (2, 4)
+    with pytest.raises(ClientClosed):
+        await gather.ask(3)

@@ -16,7 +16,8 @@ from tests.servers.run import NOBODY
 QUICK: Final[Mapping[str, str]] = {
     # a test's database need not outlive its machine
     "fsync": "off",
-    "synchronous_commit": "off",
+    # costs nothing then, and a session that waits for its commits no longer can be told from others
+    "synchronous_commit": "on",
     "full_page_writes": "off",
     "max_connections": "300",
     "shared_buffers": "64MB",

@@ -4,7 +4,6 @@ import platform
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from importlib.metadata import version
 from typing import Final
 
 from windlass.client.claims import DEAD_AFTER
@@ -17,6 +16,7 @@ from windlass.core.rule import read_rule
 from windlass.core.schedule import Schedule
 from windlass.core.stats import MinuteCounts, QueueStats, total
 from windlass.core.store import Inspector, Store
+from windlass.version import VERSION
 from windlass.zone import zone
 
 DAY: Final = timedelta(days=1)
@@ -94,7 +94,7 @@ def worst(findings: Iterable[Finding]) -> str:
 
 
 def _versions(seen: _Seen) -> Finding:
-    mine = version("windlass")
+    mine = VERSION
     text = f"windlass {mine} on Python {platform.python_version()}"
     others = sorted({server.version for server in seen.live} - {mine})
     if not others:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from windlass.codec import RAW, Codec, Encoded, decode, encode
 from windlass.core.clock import Clock, Rng
-from windlass.core.duration import Duration, duration, moment, to_micros
+from windlass.core.duration import Duration, duration, moment, to_millis
 from windlass.core.errors import InvalidValue, PayloadTooLarge
 from windlass.core.ids import ID_BYTES, JobId, job_id, new_id, new_ids
 from windlass.core.job import NO_HEADERS, NewJob, PreparedJob
@@ -43,7 +43,7 @@ class Preparer:
 
     def one(self, job: NewJob) -> PreparedJob:
         """Return a single job."""
-        millis = to_micros(self._clock.now()) // 1000
+        millis = to_millis(self._clock.now())
         return self._one(job, new_id(millis=millis, randomness=self._rng.token_bytes(ID_BYTES)), None)
 
     def new_id(self) -> JobId:
@@ -65,7 +65,7 @@ class Preparer:
         return decode(encoded.data, encoded.codec, self._codec)
 
     def _ids(self, count: int) -> list[JobId]:
-        millis = to_micros(self._clock.now()) // 1000
+        millis = to_millis(self._clock.now())
         return new_ids(count, millis=millis, randomness=self._rng.token_bytes(ID_BYTES * count))
 
     def _one(self, job: NewJob, made_id: JobId, parent_id: JobId | None) -> PreparedJob:

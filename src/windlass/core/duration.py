@@ -12,6 +12,7 @@ ZERO: Final = timedelta(0)
 LONGEST: Final = timedelta(days=36_500)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+_MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 def duration(value: Duration, what: str) -> timedelta:
@@ -55,6 +56,11 @@ def moment(value: datetime, what: str) -> datetime:
 def to_micros(at: datetime) -> int:
     """Return the microseconds from the epoch to `at`: how stores keep a point in time."""
     return (at - EPOCH) // _MICROSECOND
+
+
+def to_millis(at: datetime) -> int:
+    """Return the whole milliseconds from the epoch to `at`."""
+    return (at - EPOCH) // _MILLISECOND
 
 
 def from_micros(micros: int) -> datetime:

@@ -278,7 +278,11 @@ class OutcomeUnknown(WindlassError):
 
 
 class StoreUnavailable(WindlassError):
-    """The store did not do it and nothing was written; `retryable` says whether trying again can help."""
+    """The store did not say that it is done; `retryable` says whether trying again can help.
+
+    Nothing was written, unless the message says that it may still be done: an enqueue and a settlement raise
+    `OutcomeUnknown` then. A claim that is done late goes back by itself; a renewal, a value or a lock may be repeated.
+    """
 
     def __init__(self, message: str, *, retryable: bool = False) -> None:
         super().__init__(message)

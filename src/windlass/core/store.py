@@ -52,6 +52,8 @@ class Features:
     one_owner: bool = False
     """One process at a time works on it, and others look. Who takes it over fences the former one: there `OWNER` rings,
     and every call raises `Fenced`."""
+    most_unsettled: int = 5_000
+    """Ends of jobs that wait to be written before a server claims no more: enough to fill its commits."""
     served: bool = False
     """Rescue, promotion, pruning and schedules are run by whoever serves it: a server on it runs only workers."""
 
@@ -108,6 +110,17 @@ class Joined(Protocol):
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         """Write how claims ended, as `Store.settle`."""
+        ...
+
+    async def settle_last(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
+        """Write how claims ended as the last step before the commit, so that `was_committed` can tell of it."""
+        ...
+
+    async def was_committed(self, error: BaseException) -> bool:
+        """Tell whether a transaction that ended by `settle_last` was committed, though its commit raised `error`.
+
+        If it was not, it never will be. Raises `OutcomeUnknown` when the store does not tell in time.
+        """
         ...
 
 

@@ -36,6 +36,7 @@ class Attempt:
         "claimed_at",
         "counts",
         "handler",
+        "in_doubt",
         "job",
         "kv_writes",
         "lease",
@@ -63,6 +64,7 @@ class Attempt:
         self.renew_until: float | None = None
         self.reason: str | None = None
         self.settled = False
+        self.in_doubt = False
         self.over = False
         self.task: asyncio.Task[None] | None = None
         self.child: ChildRun | None = None

@@ -14,7 +14,7 @@ from windlass.borrow.loan import Loan
 from windlass.borrow.threads import for_threads
 from windlass.client.client import Client
 from windlass.core.clock import Timer
-from windlass.core.errors import ClaimLost, InvalidValue, WindlassError
+from windlass.core.errors import ClaimLost, InvalidValue, OutcomeUnknown, WindlassError
 from windlass.core.job import Job, PreparedJob, Token
 from windlass.core.requests import Settled, Settlement
 from windlass.core.retention import Retention
@@ -33,6 +33,7 @@ class Held(Protocol):
     job: Job
     token: Token
     settled: bool
+    in_doubt: bool
     next_jobs: list[PreparedJob] | None
     kv_writes: dict[bytes, bytes | None] | None
 
@@ -96,7 +97,16 @@ class SettlingTransaction:
         except BaseException as refusal:
             await self._end(refusal)
             raise
-        await self._end(None)
+        try:
+            await self._end(None)
+        except BaseException as failure:
+            self._claim.settled = await self._was_committed(failure)
+            if self._claim.settled and isinstance(failure, Exception):
+                return
+            if isinstance(failure, OutcomeUnknown) and isinstance(cause := failure.__cause__, WindlassError):
+                # it is known now: it was not
+                raise cause from cause.__cause__
+            raise
         self._claim.settled = True
 
     def __enter__(self) -> Any:  # noqa: ANN401 - the connection of whichever driver
@@ -131,7 +141,7 @@ class SettlingTransaction:
         settlement = Settlement(
             claim.job.id, claim.token, ToSucceeded(), keep, claim.next_jobs or (), claim.kv_writes or None
         )
-        [result] = await self._joined.settle([settlement])
+        [result] = await self._joined.settle_last([settlement])
         if isinstance(result, WindlassError):
             raise result
         if result is not Settled.DONE:
@@ -146,6 +156,27 @@ class SettlingTransaction:
             await self._loan.commit()
         else:
             await self._roll_back()
+
+    async def _was_committed(self, failure: BaseException) -> bool:
+        """Find out whether a commit that failed was done: it may be that the reply alone was lost."""
+        claim = self._claim
+        # the job may be gone, by our own doing
+        claim.in_doubt = True
+        try:
+            if not self._own:
+                # what is still open on the caller's connection would be waited for
+                await self._roll_back()
+            committed = await self._joined.was_committed(failure)
+        except OutcomeUnknown:
+            if isinstance(failure, Exception):
+                raise
+            # it was to stop at once
+            return False
+        finally:
+            claim.in_doubt = False
+        if committed:
+            logger.info("the reply to the commit of job %s was lost, and not the commit", claim.job.id)
+        return committed
 
     async def _roll_back(self) -> None:
         try:

@@ -2,8 +2,8 @@
 
 import asyncio
 import inspect
-import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
+from contextvars import Context
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from windlass.core.errors import ClaimLost, DecodeError, EncodeError, InvalidVal
 from windlass.core.verdict import GaveUp, Outcome, Returned
 from windlass.engine.attempt import Attempt, arguments_of
 from windlass.engine.context import running
+from windlass.engine.eager_task import eager_task
 from windlass.engine.executors.processes import Processes
 from windlass.engine.executors.threads import Threads
 from windlass.engine.outcomes import if_flagged, killed_for, outcome_of
@@ -49,9 +50,14 @@ class Execution:
         self._tenant_scope = app.tenant_scope
         self._middlewares = tuple(app.middlewares)
 
-    def start(self, attempt: Attempt, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin to run an attempt; one whose code waits for nothing has ended when this returns."""
-        new_task(attempt, self._run(attempt), loop)
+    def start(self, attempt: Attempt, loop: asyncio.AbstractEventLoop, context: Context | None = None) -> None:
+        """Begin to run an attempt; one whose code waits for nothing has ended when this returns.
+
+        It runs in `context`, or without one in a copy of the caller's, who may be another job at its end.
+        """
+        task = eager_task(self._run(attempt), loop, context=context)
+        if not task.done():
+            attempt.task = task
 
     async def _run(self, attempt: Attempt) -> None:
         running.set(attempt)
@@ -137,18 +143,3 @@ class Execution:
         except BaseException as error:  # noqa: BLE001 - a value may bring code of its own, which fails as it likes
             why = failure_of(error).summary
             return done_in_vain(EncodeError(f"a value of type {type(result).__name__} cannot be encoded ({why})"))
-
-
-if sys.version_info >= (3, 12):
-
-    def new_task(attempt: Attempt, work: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> None:
-        """Run `work` up to its first wait at once, and the rest as a task of its own."""
-        task = asyncio.Task(work, loop=loop, eager_start=True)
-        if not task.done():
-            attempt.task = task
-
-else:
-
-    def new_task(attempt: Attempt, work: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop) -> None:
-        """Run `work` as a task of its own."""
-        attempt.task = asyncio.Task(work, loop=loop)

@@ -4,16 +4,16 @@ import os
 import socket
 from collections.abc import Callable
 from datetime import timedelta
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from windlass.core.clock import Clock, Rng, Spawn
-from windlass.core.duration import to_micros
+from windlass.core.duration import to_millis
 from windlass.core.ids import ID_BYTES, new_id
 from windlass.core.looks import ServerRecord
 from windlass.core.store import Store
 from windlass.engine.service import Service
+from windlass.version import VERSION
 
 SCHEDULING: Final = "scheduling"
 """Among the details of a server: `off` when it makes no jobs of schedules."""
@@ -51,7 +51,7 @@ class Heart(Service):
 
 def new_server_id(name: str, *, clock: Clock, rng: Rng) -> str:
     """Return `name#uuid`, new for every start."""
-    made = new_id(millis=to_micros(clock.now()) // 1000, randomness=rng.token_bytes(ID_BYTES))
+    made = new_id(millis=to_millis(clock.now()), randomness=rng.token_bytes(ID_BYTES))
     return f"{name}#{made}"
 
 
@@ -63,7 +63,7 @@ def new_record(server_id: str, *, clock: Clock) -> ServerRecord:
         name=server_id.partition("#")[0],
         host=socket.gethostname(),
         pid=os.getpid(),
-        version=version("windlass"),
+        version=VERSION,
         started_at=now,
         seen_at=now,
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from windlass.core.clock import Spawn
 from windlass.core.states import State
+from windlass.engine.context import of_no_job
 from windlass.engine.served import OnDead, OnStateChange
 from windlass.engine.settlements import Move
 
@@ -22,6 +23,8 @@ class Hooks:
         self._on_state_change = tuple(on_state_change)
         self._on_dead = tuple(on_dead)
         self._spawn = spawn
+        self.context = of_no_job()
+        """What they are called in copies of: whoever tells of a move may be the code of another job."""
         self._waiting: deque[Move] = deque()
         self._telling = False
         self._told = asyncio.Event()
@@ -36,7 +39,7 @@ class Hooks:
         self._waiting += moves
         if self._waiting and not self._telling:
             self._telling = True
-            self._spawn(self._tell(), name="windlass hooks")
+            self.context.run(self._spawn, self._tell(), name="windlass hooks")
 
     async def drain(self) -> None:
         """Return when the hooks have ended that were called so far."""

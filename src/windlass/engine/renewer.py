@@ -92,8 +92,8 @@ class Renewals:
 
 def _answers(attempts: list[Attempt], answers: list[Renewed | None]) -> Answers | None:
     pairs = list(zip(attempts, answers, strict=True))
-    # one that is settled meanwhile holds nothing any more, by its own doing
-    lost = [attempt for attempt, answer in pairs if answer is None and not attempt.settled]
+    # one that is settled meanwhile, or may be, holds nothing any more by its own doing
+    lost = [attempt for attempt, answer in pairs if answer is None and not (attempt.settled or attempt.in_doubt)]
     cancelled = [attempt for attempt, answer in pairs if answer is not None and answer.cancel_requested]
     return Answers(lost, cancelled) if lost or cancelled else None
 

@@ -53,6 +53,11 @@ class Service(ABC):
     async def tick(self) -> None:
         """Do the work once. It may be cut short between two calls of the store by a stop."""
 
+    async def tick_first(self) -> None:
+        """Do the work once before the start, which then begins with a pause; raises what the work does."""
+        await self.tick()
+        self.begins_after = self.interval
+
     async def leave(self) -> None:  # noqa: B027 - most services leave nothing behind
         """Undo at the stop what the ticks left behind; there is nothing by default."""
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
+from contextvars import Context
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
@@ -21,30 +22,25 @@ from windlass.core.verdict import GivenBack, Outcome, Raised
 from windlass.engine.attempt import Attempt
 from windlass.engine.claim_plan import ClaimPlan, Line
 from windlass.engine.config import ServerConfig
+from windlass.engine.context import of_no_job
 from windlass.engine.execution import Execution
 from windlass.engine.executors.processes import Processes
 from windlass.engine.executors.threads import Threads
-from windlass.engine.flags import FlagWatch
 from windlass.engine.halt import Halt
 from windlass.engine.health import Health, health
-from windlass.engine.heart import SCHEDULING, Heart, memory_in_use, new_record
+from windlass.engine.heart import SCHEDULING, memory_in_use, new_record
 from windlass.engine.hooks import Hooks
 from windlass.engine.kept_log import OFF, keep_log, least_of, leave_log
 from windlass.engine.notes import Notes
 from windlass.engine.office import Office
 from windlass.engine.outcomes import if_flagged, timed_out
-from windlass.engine.owner_watch import owner_watch
 from windlass.engine.ready import ReadyHandler
-from windlass.engine.renewal_service import RenewalService
 from windlass.engine.renewer import Answers, Renewals, RenewalThread
 from windlass.engine.rescuer import Rescuer
 from windlass.engine.served import Around, Served
-from windlass.engine.service import Service
-from windlass.engine.services import upkeep
+from windlass.engine.server_services import ServerServices
 from windlass.engine.settlements import Move, Settlements
-from windlass.engine.strangers import StrangerWatch
 from windlass.engine.tally import LOST, Tally
-from windlass.engine.timing_writer import TimingWriter
 from windlass.engine.within import ends_within
 from windlass.engine.worker import Worker
 from windlass.handlers.registered import RunsIn
@@ -111,15 +107,15 @@ class Shift:
         self._idle = asyncio.Event()
         self._stopping = False
         self._fenced = False
-        self._registered = False
         self._left = False
         self.fenced_by: Fenced | None = None
         """What the store said when another process had taken it over; set by any thread, as soon as one knows."""
         self._handlers: dict[str, ReadyHandler] = {}
         self._consumers: dict[str, ReadyHandler] = {}
         self._record = new_record(server_id, clock=self._clock)
-        self._services: list[Service] = []
+        self._services: ServerServices | None = None
         self._over_at = 0.0
+        self._context: Context
         self._renewal_thread: RenewalThread | None = None
         self._renewals: Renewals
         self._worker: Worker
@@ -182,8 +178,8 @@ class Shift:
             self._halt.force(attempt)
         if forced := [each.task for each in running if each.task and each.handler.runs_in is not RunsIn.THREAD]:
             await asyncio.wait(forced, timeout=LAST_MOMENT)
-        # the heart would take its leave: its loop ends with all others
-        self._services = [service for service in self._services if not isinstance(service, Heart)]
+        if self._services is not None:
+            self._services.stay_listed()
         await self._leave()
 
     @property
@@ -241,14 +237,20 @@ class Shift:
         client = self._client
         await client.open()
         provided = await self._parts.enter_async_context(self._app.open_lifespan())
+        # after the lifespan: what it set is for all jobs, and what a job sets is for itself
+        self._context = self._hooks.context = of_no_job()
         self._keep_log()
         timeout = self._config.job_timeout
         self._handlers = {k: ReadyHandler(r, provided, timeout=timeout) for k, r in self._app.handlers.items()}
         self._consumers = {q: ReadyHandler(r, provided, timeout=timeout) for q, r in self._app.consumers.items()}
         plan = self._plan()
         self._worker = self._make_worker(plan)
-        await self._hold_claims(plan)
-        await self._start_services()
+        shortest = min((lease.total_seconds() for lease in plan.leases.values()), default=30.0)
+        self._renewals = Renewals(self._settlements.held, self._clock, shortest=shortest, told=self._renewed)
+        self._services = self._make_services()
+        await self._renew_aside()
+        await self._services.register()
+        await self._services.start()
         if self._config.processes > 1 and not self._ends_process:
             logger.warning(
                 "server %s is one process: processes=%d has an effect under `windlass worker` alone",
@@ -290,7 +292,7 @@ class Shift:
             slots=self._config.concurrency,
             office=Office(self._client, self._notes, self._retention, log_from=least_of(self._config.job_log_level)),
             settlements=self._settlements,
-            start=lambda attempt: self._execution.start(attempt, self._loop),
+            start=lambda attempt: self._execution.start(attempt, self._loop, self._context.copy()),
             late=self._halt.late,
             clock=self._clock,
             rng=self._rng,
@@ -307,76 +309,34 @@ class Shift:
             raise UnknownKind(job.kind or "", self._handlers)
         return handler
 
-    async def _hold_claims(self, plan: ClaimPlan) -> None:
-        store, clock = self._client.store, self._clock
-        shortest = min((lease.total_seconds() for lease in plan.leases.values()), default=30.0)
-        self._renewals = Renewals(self._settlements.held, clock, shortest=shortest, told=self._renewed)
-        if clock.goes_by_itself:
+    def _make_services(self) -> ServerServices:
+        around = Around(self._config, self._clock, self._rng, self._spawn, self._client, self._id)
+        return ServerServices(
+            around,
+            self._app.services(around),
+            describe=self._describe,
+            queues=self._worker.queues,
+            kinds=self._handlers,
+            held=self._settlements.held,
+            renewals=self._renewals,
+            halt=self._halt,
+            tally=self._tally,
+            retention=self._retention,
+            rescued=self._rescued,
+            fenced=self._failed,
+        )
+
+    async def _renew_aside(self) -> None:
+        """Start the thread that renews, where time goes by without us."""
+        if self._clock.goes_by_itself:
             self._renewal_thread = thread = RenewalThread(
-                self._renewals, store.sibling(), fenced=self._fenced_aside, failed=lambda: self._tally.fail("renew")
+                self._renewals,
+                self._client.store.sibling(),
+                fenced=self._fenced_aside,
+                failed=lambda: self._tally.fail("renew"),
             )
             self._parts.push_async_callback(lambda: thread.stop(self._left_until(LEFT_BY)))
             await thread.start()
-        else:
-            self._services.append(RenewalService(self._renewals, store, clock=clock, rng=self._rng, spawn=self._spawn))
-            self._services += owner_watch(store, clock=clock, rng=self._rng, spawn=self._spawn)
-
-    async def _start_services(self) -> None:
-        config, store, clock, rng, spawn = self._config, self._client.store, self._clock, self._rng, self._spawn
-        heart = Heart(store, self._describe, clock=clock, rng=rng, spawn=spawn, interval=config.heartbeat_interval)
-        brought = self._app.services(Around(config, clock, rng, spawn, self._client, self._id))
-        if store.features.served:
-            # whoever serves the store fires what a server is seen to declare: that is written by then
-            self._services += brought
-            for service in brought:
-                service.fenced = self._failed
-                await service.start()
-        # registered before its first claim: whoever finds a claim finds its holder
-        self._registered = True
-        await heart.tick()
-        self._services.append(heart)
-        self._services.append(TimingWriter(store, self._tally, clock=clock, rng=rng, spawn=spawn))
-        self._services.append(
-            FlagWatch(
-                store,
-                self._settlements.held,
-                requested=self._halt.requested,
-                lost=self._halt.lost,
-                poll_interval=config.poll_interval,
-                clock=clock,
-                rng=rng,
-                spawn=spawn,
-            )
-        )
-        self._services.append(
-            StrangerWatch(
-                store,
-                self._worker.queues,
-                self._handlers,
-                dead_after=config.dead_after,
-                clock=clock,
-                rng=rng,
-                spawn=spawn,
-            )
-        )
-        if config.services and not store.features.served:
-            kept = upkeep(
-                store,
-                self._retention,
-                clock=clock,
-                rng=rng,
-                spawn=spawn,
-                rescue_interval=config.rescue_interval,
-                prune_interval=config.prune_interval,
-                rescued=self._rescued,
-            )
-            await kept[0].tick()
-            self._services += kept
-        if not store.features.served:
-            self._services += brought
-        for service in self._services:
-            service.fenced = self._failed
-            await service.start()
 
     # while it runs
 
@@ -494,7 +454,8 @@ class Shift:
         self._left = True
         self._halt.close()
         self._settlements.close()
-        await self._while_the_store_answers(self._stop_services())
+        if self._services is not None:
+            await self._while_the_store_answers(self._services.stop())
         if hasattr(self, "_worker"):
             self._worker.close()
         await self._processes.close()
@@ -504,13 +465,9 @@ class Shift:
         finally:
             await self._spawn.close()
 
-    async def _stop_services(self) -> None:
-        for service in reversed(self._services):
-            await service.stop()
-
     async def _take_out(self) -> None:
         """Leave no record of a server that never ran, or could not take its leave."""
-        if self._registered and not self._fenced:
+        if self._services is not None and self._services.registered and not self._fenced:
             await self._while_the_store_answers(self._client.store.leave(self._id))
 
     async def _while_the_store_answers(self, leaving: Coroutine[Any, Any, None]) -> None:

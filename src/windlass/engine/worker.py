@@ -19,6 +19,7 @@ from windlass.core.verdict import LEASE_EXPIRED, GivenBack, Outcome, Stopped
 from windlass.engine.attempt import Attempt
 from windlass.engine.claim_plan import ClaimPlan
 from windlass.engine.deadlines import Deadlines
+from windlass.engine.eager_task import eager_task
 from windlass.engine.look_ahead import LookAhead
 from windlass.engine.office import Office
 from windlass.engine.outcomes import CANCELLED_ON_REQUEST
@@ -35,8 +36,6 @@ AHEAD_FOR: Final = 1.0
 LOOK_AT_AHEAD: Final = 0.25
 FAST: Final = 200
 """Jobs that may wait here from which on two claims are under way at once: while one is begun the other comes."""
-MOST_UNSETTLED: Final = 5_000
-"""Ends that may wait for the store before no more is claimed."""
 LONGEST_TURN: Final = 0.005
 """Seconds of starting jobs at a stretch, before the event loop gets to do something else."""
 _LOOK_EVERY: Final = 16
@@ -68,6 +67,7 @@ class Worker:
     ) -> None:
         """Start attempts by `start`; `late` is told of one past its timeout, `failed` of an error of the store."""
         self._store = store
+        self._most_unsettled = store.features.most_unsettled
         self._plan = plan
         self._find = find
         self._slots = slots
@@ -86,14 +86,17 @@ class Worker:
         self.held: dict[Token, Attempt] = settlements.held
         self.running: set[Attempt] = set()
         self._ahead: deque[Attempt] = deque()
+        self._behind: list[list[Attempt]] = []
         self._sole: Attempt | None = None
         settlements.written = self._written
         self._look_ahead = LookAhead()
         self._low = 0
         self._asked = 0
+        self._pauses = 0
         self._next: asyncio.Task[int] | None = None
         self._full = False
         self._fast = False
+        self._dry = False
         self._piled = False
         self._pumping = False
         self._stopping = False
@@ -115,7 +118,7 @@ class Worker:
         """Claim no more and give back what was not started; what runs goes on."""
         self._stopping = True
         self._bell.ring()
-        self._release_ahead()
+        self._release_all()
         if self._sole is not None and self._sole not in self.running:
             self._release(self._sole)
         if self._ahead_timer is not None:
@@ -133,12 +136,14 @@ class Worker:
     def abandon(self) -> None:
         """Claim no more at once, and give nothing back."""
         self._stopping = True
-        self._ahead.clear()
+        for line in (self._ahead, *self._behind):
+            line.clear()
         self.held.clear()
         if self._ahead_timer is not None:
             self._ahead_timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
+        for task in (self._task, self._next):
+            if task is not None:
+                task.cancel()
 
     def close(self) -> None:
         """Watch nothing any more."""
@@ -213,9 +218,10 @@ class Worker:
         if claim is None:
             self._full = True
             return None
-        if self._fast and not self._stopping:
+        if self._fast and not self._dry and not self._stopping:
             self._next = self._begin_claim(claim)
         claimed = await claim
+        self._dry = not claimed
         if claimed or self._next is not None:
             # there may be more; a look without a job is the sign to sleep
             return 0.0
@@ -226,25 +232,21 @@ class Worker:
         if limit <= 0:
             return None
         self._asked += limit
-        return self._loop.create_task(self._claim(limit, before), name="windlass claim")
+        # at once: it may have to wait until the rows of another one are read, and the store is idle meanwhile
+        return eager_task(self._claim(limit, before), self._loop, name="windlass claim")
 
     async def _claim(self, limit: int, before: "asyncio.Task[int] | None") -> int:
         """Claim jobs, and begin them after those of the claim before; return how many there were."""
         claimed = 0
         try:
             for request in self._plan.requests(limit):
-                began = self._clock.monotonic()
+                began, pauses = self._clock.monotonic(), self._pauses
                 claims = await self._store.claim(request._replace(limit=limit - claimed))
                 if claims:
                     self._look_ahead.took(self._clock.monotonic() - began)
-                if before is not None and not before.done():
-                    await asyncio.wait((before,))
-                if self._claimed is not None and any(claim.job.delivery > 1 for claim in claims):
-                    # its end here may be written and not answered yet, and is told before it begins again
-                    await self._settlements.answered()
-                claimed += len(claims)
-                self._asked -= len(claims)
-                self._take(claims)
+                    claimed += len(claims)
+                    self._asked -= len(claims)
+                    await self._take_in_line(self._hold(claims), before, pauses)
                 if claimed >= limit or self._stopping or self._sole is not None:
                     break
         finally:
@@ -255,14 +257,14 @@ class Worker:
 
     def _room(self) -> int:
         """Return how many jobs to claim: for every free slot, and ahead of them what is soon begun."""
-        self._piled = len(self._settlements) > MOST_UNSETTLED
+        self._piled = len(self._settlements) > self._most_unsettled
         if self._sole is not None or self._piled:
             self._low = self._slots
             return 0
         ahead = self._look_ahead.most(self._clock.monotonic(), self.finished)
         # one slot means one after the other, strictly in line: two claims at once could mix their jobs
         self._fast = ahead >= FAST and self._slots > 1
-        free = self._slots - len(self.running) - len(self._ahead) - self._asked
+        free = self._slots - len(self.running) - len(self._ahead) - sum(map(len, self._behind)) - self._asked
         self._low = ahead // 2
         if free < -self._low:
             return 0
@@ -274,15 +276,45 @@ class Worker:
             return self._poll_interval
         return min(self._poll_interval, max(SOONEST, due_in.total_seconds()))
 
-    def _take(self, claims: list[Claim]) -> None:
+    def _hold(self, claims: list[Claim]) -> list[Attempt]:
         now = self._clock.monotonic()
         self._tally.claimed += len(claims)
         leases: Mapping[str, timedelta] = self._plan.leases
-        for claim in claims:
-            job = claim.job
-            lease = leases[job.queue].total_seconds()
-            attempt = Attempt(claim, self._find(job), lease, now, self._office)
-            self.held[claim.token] = attempt
+        attempts = [
+            Attempt(claim, self._find(claim.job), leases[claim.job.queue].total_seconds(), now, self._office)
+            for claim in claims
+        ]
+        for attempt in attempts:
+            self.held[attempt.token] = attempt
+        return attempts
+
+    async def _take_in_line(self, attempts: list[Attempt], before: "asyncio.Task[int] | None", pauses: int) -> None:
+        """Take claims after those of the claim before; what is given back while they wait leaves `attempts`."""
+        self._behind.append(attempts)
+        try:
+            if self._claimed is not None:
+                await self._tell_of_claims([attempt.job for attempt in attempts])
+            if self._pauses != pauses:
+                # before the answer came: nobody saw them then
+                await self._release_paused()
+            if before is not None and not before.done():
+                self._watch_ahead()
+                await asyncio.wait((before,))
+        finally:
+            # also when a stop waits no longer, which gives them back
+            self._behind.remove(attempts)
+            self._take(attempts)
+
+    async def _tell_of_claims(self, jobs: list[Job]) -> None:
+        if any(job.delivery > 1 for job in jobs):
+            # its end here may be written and not answered yet, and is told before it begins again
+            await self._settlements.answered()
+        if self._claimed is not None:
+            self._claimed([Move(job, State.PENDING, State.RUNNING) for job in jobs])
+
+    def _take(self, attempts: list[Attempt]) -> None:
+        for attempt in attempts:
+            job = attempt.job
             if self._stopping:
                 self._release(attempt)
             elif job.cancel_requested:
@@ -291,8 +323,6 @@ class Worker:
                 self._take_alone(attempt)
             else:
                 self._ahead.append(attempt)
-        if self._claimed is not None:
-            self._claimed([Move(claim.job, State.PENDING, State.RUNNING) for claim in claims])
         self._pump()
 
     def _take_alone(self, attempt: Attempt) -> None:
@@ -314,8 +344,8 @@ class Worker:
         finally:
             self._pumping = False
         self._want_more()
-        if self._ahead and self._ahead_timer is None:
-            self._ahead_timer = self._clock.call_later(LOOK_AT_AHEAD, self._look_at_ahead)
+        if self._ahead:
+            self._watch_ahead()
 
     def _start_some(self) -> None:
         running, ahead, slots = self.running, self._ahead, self._slots
@@ -341,7 +371,7 @@ class Worker:
         """
         if sole in self.running:
             return
-        self._release_ahead()
+        self._release_all()
         if sole.reason is None:
             if len(self.held) == 1 and not self._asked:
                 self._begin(sole)
@@ -354,7 +384,7 @@ class Worker:
     def _written(self) -> None:
         if self._sole is not None:
             self._pump()
-        elif self._piled and len(self._settlements) <= MOST_UNSETTLED:
+        elif self._piled and len(self._settlements) <= self._most_unsettled:
             self._bell.ring()
 
     def _begin_unless_told(self, attempt: Attempt) -> None:
@@ -382,42 +412,55 @@ class Worker:
 
     # giving back
 
+    def _watch_ahead(self) -> None:
+        if self._ahead_timer is None and not self._stopping:
+            self._ahead_timer = self._clock.call_later(LOOK_AT_AHEAD, self._look_at_ahead)
+
     def _look_at_ahead(self) -> None:
         self._ahead_timer = None
         oldest = self._clock.monotonic() - AHEAD_FOR
-        while self._ahead and self._ahead[0].claimed_at <= oldest:
-            self._release(self._ahead.popleft())
-        if self._ahead:
-            self._ahead_timer = self._clock.call_later(LOOK_AT_AHEAD, self._look_at_ahead)
+        self._release_those(lambda attempt: attempt.claimed_at <= oldest)
+        if self._waiting():
+            self._watch_ahead()
 
     def _paused(self) -> None:
         """Look, on the event loop, whether a queue was paused of which claims wait here; called from any thread."""
         self._loop.call_soon_threadsafe(self._begin_check)
 
     def _begin_check(self) -> None:
-        if self._ahead:
+        self._pauses += 1
+        if self._waiting():
             check = self._loop.create_task(self._release_paused())
             self._checks.add(check)
             check.add_done_callback(self._checks.discard)
 
     async def _release_paused(self) -> None:
         try:
-            paused = set(await self._store.paused(sorted({attempt.job.queue for attempt in self._ahead})))
+            paused = set(await self._store.paused(sorted({attempt.job.queue for attempt in self._waiting()})))
         except Fenced:
             return
         except WindlassError as error:
             # they are given back within a second, or started
             logger.warning("cannot look which queues are paused: %s", error)
             return
-        kept = [attempt for attempt in self._ahead if attempt.job.queue not in paused]
-        for attempt in self._ahead:
-            if attempt.job.queue in paused:
-                self._release(attempt)
-        self._ahead = deque(kept)
+        self._release_those(lambda attempt: attempt.job.queue in paused)
 
-    def _release_ahead(self) -> None:
-        while self._ahead:
-            self._release(self._ahead.popleft())
+    def _waiting(self) -> list[Attempt]:
+        """Return what is not begun: in line for a slot, or behind a claim that is under way."""
+        return [attempt for line in (self._ahead, *self._behind) for attempt in line]
+
+    def _release_all(self) -> None:
+        self._release_those(lambda _: True)
+
+    def _release_those(self, which: Callable[[Attempt], bool]) -> None:
+        for line in (self._ahead, *self._behind):
+            waiting = list(line)
+            line.clear()
+            for attempt in waiting:
+                if which(attempt):
+                    self._release(attempt)
+                else:
+                    line.append(attempt)
 
     def _release(self, attempt: Attempt) -> None:
         self._settlements.add(attempt, GivenBack(started=False))

@@ -4,11 +4,13 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Final, Generic, Protocol, TypeVar
 
 from windlass.core.errors import ClientClosed, StoreUnavailable, WindlassError
+from windlass.kit.turns import Turns
 
 logger = logging.getLogger("windlass")
 
@@ -84,32 +86,33 @@ class Connections(Generic[S]):
         self._is_lost = is_lost
         self._translate = translate
         self._pid = os.getpid()
-        self._turns = asyncio.Semaphore(most)
+        self._turns = Turns(most)
         self._idle: list[S] = []
         self._lent: set[S] = set()
         self._distrusted = 0
-        self._sweeper: asyncio.TimerHandle | None = None
+        self._closer: asyncio.TimerHandle | None = None
         self._closed = False
         self._all_back = asyncio.Event()
 
-    def session(self, deadline: float, *, aside: bool = False) -> "_Lent[S]":
-        """Lend a session, `async with`, that is there by `deadline` (of the running loop's clock).
+    @asynccontextmanager
+    async def session(self, deadline: float, *, aside: bool = False) -> AsyncGenerator[S]:
+        """Lend a session that is there by `deadline`; see `take`."""
+        with self.lent(await self.take(deadline, aside=aside)) as session:
+            yield session
 
-        With `aside` the one that was used last, if there is another, is left to those who wait for their answer.
-        Raises `StoreUnavailable` when none was free or could be opened by then. A session that a statement was left
-        alone on is cut off, and never given to anybody again.
-        """
-        return _Lent(self, deadline, aside=aside)
+    def lent(self, session: S) -> "_Lent[S]":
+        """Give a session that was taken back at the end of the `with` block, after the error that leaves it."""
+        return _Lent(self, session)
 
     async def close(self) -> None:
         """Close all sessions; those in use are waited for a few seconds, then cut off."""
         if self._forked():
             return
         self._closed = True
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-        while self._idle:
-            await self._idle.pop().close()
+        if self._closer is not None:
+            self._closer.cancel()
+        idle, self._idle = self._idle, []
+        await asyncio.gather(*[session.close() for session in idle])
         if self._lent:
             try:
                 async with asyncio.timeout(_CLOSE_WITHIN):
@@ -126,16 +129,37 @@ class Connections(Generic[S]):
         if self._forked():
             self._leave_to_parent()
 
-    async def take(self, deadline: float, *, aside: bool = False) -> S:
-        """Return a session that is nobody else's until it is given back; see `session`."""
+    def take_idle(self, *, aside: bool = False) -> S | None:
+        """Return a session as `take` does, if one is idle and nobody waits for it: a coroutine less."""
         if self._forked():
             self._leave_to_parent()
-        await self._turn(deadline)
+        self._check_open()
+        if not self._idle or not self._turns.take_free():
+            return None
+        session = self._first_idle(aside=aside)
+        if session is None:
+            self._turns.give()
+        else:
+            self._lent.add(session)
+        return session
+
+    async def take(self, deadline: float, *, aside: bool = False) -> S:
+        """Return a session that is nobody else's until it is given back, by `deadline` of the running loop's clock.
+
+        With `aside` the one that was used last, if there is another, is left to those who wait for their answer.
+        Raises `StoreUnavailable` when none was free or could be opened by then. A session that a statement was left
+        alone on is cut off, and never given to anybody again.
+        """
+        session = self.take_idle(aside=aside)
+        if session is not None:
+            return session
+        if not self._turns.take_free():
+            await self._wait_for_turn(deadline)
         try:
-            session = self._take_idle(aside=aside) or await self._open(deadline)
+            session = self._first_idle(aside=aside) or await self._open(deadline)
             self._check_open(session)
         except BaseException:
-            self._turns.release()
+            self._turns.give()
             raise
         self._lent.add(session)
         return session
@@ -147,7 +171,7 @@ class Connections(Generic[S]):
         if session.outdated or (error is not None and self._is_lost(error)):
             self._distrust(session)
         self._lent.discard(session)
-        self._turns.release()
+        self._turns.give()
         if session.broken or session.number <= self._distrusted or self._closed:
             session.terminate()
         else:
@@ -162,21 +186,16 @@ class Connections(Generic[S]):
         for session in (*self._idle, *self._lent):
             session.abandon()
         self._pid = os.getpid()
-        self._turns = asyncio.Semaphore(self._most)
-        self._idle, self._lent, self._sweeper = [], set(), None
+        self._turns = Turns(self._most)
+        self._idle, self._lent, self._closer = [], set(), None
 
-    async def _turn(self, deadline: float) -> None:
-        self._check_open()
-        if self._turns.locked():
-            try:
-                async with asyncio.timeout_at(deadline):
-                    await self._turns.acquire()
-            except TimeoutError:
-                raise self._none_free() from None
-        else:
-            await self._turns.acquire()
+    async def _wait_for_turn(self, deadline: float) -> None:
+        try:
+            await self._turns.wait(deadline)
+        except TimeoutError:
+            raise self._none_free() from None
         if self._closed:
-            self._turns.release()
+            self._turns.give()
             raise ClientClosed
 
     def _check_open(self, opened: S | None = None) -> None:
@@ -197,7 +216,7 @@ class Connections(Generic[S]):
             retryable=True,
         )
 
-    def _take_idle(self, *, aside: bool = False) -> S | None:
+    def _first_idle(self, *, aside: bool = False) -> S | None:
         while self._idle:
             session = self._idle.pop(-2 if aside and len(self._idle) > 1 else -1)
             if not session.broken:
@@ -224,7 +243,7 @@ class Connections(Generic[S]):
             await asyncio.sleep(min(left, pause * random.uniform(0.5, 1.0)))  # noqa: S311 - nobody has to guess it
             pause = min(pause * 2, _LONGEST_PAUSE)
             self._check_open()
-            if (session := self._take_idle()) is not None:
+            if (session := self._first_idle()) is not None:
                 return session
 
     def _distrust(self, session: S) -> None:
@@ -239,38 +258,34 @@ class Connections(Generic[S]):
     def _keep(self, session: S) -> None:
         session.idle_since = asyncio.get_running_loop().time()
         self._idle.append(session)
-        if len(self._idle) > 1 and self._sweeper is None:
-            self._sweeper = asyncio.get_running_loop().call_later(_IDLE_FOR, self._sweep)
+        if len(self._idle) > 1 and self._closer is None:
+            self._closer = asyncio.get_running_loop().call_later(_IDLE_FOR, self._close_unused)
 
-    def _sweep(self) -> None:
+    def _close_unused(self) -> None:
         """Close what nobody has needed for long; the one that was used last stays."""
-        self._sweeper = None
+        self._closer = None
         now = asyncio.get_running_loop().time()
         unused = [session for session in self._idle[:-1] if now - session.idle_since >= _IDLE_FOR]
         for session in unused:
             session.terminate()
         self._idle = [session for session in self._idle if not session.closed]
         if len(self._idle) > 1:
-            self._sweeper = asyncio.get_running_loop().call_later(_IDLE_FOR, self._sweep)
+            self._closer = asyncio.get_running_loop().call_later(_IDLE_FOR, self._close_unused)
 
 
 class _Lent(Generic[S]):
-    """A session for as long as somebody is in the `async with` block."""
+    """A session for as long as somebody is in the `with` block."""
 
-    __slots__ = ("_aside", "_connections", "_deadline", "_session")
+    __slots__ = ("_connections", "_session")
 
-    def __init__(self, connections: Connections[S], deadline: float, *, aside: bool) -> None:
-        self._aside = aside
+    def __init__(self, connections: Connections[S], session: S) -> None:
         self._connections = connections
-        self._deadline = deadline
-        self._session: S | None = None
+        self._session = session
 
-    async def __aenter__(self) -> S:
-        self._session = await self._connections.take(self._deadline, aside=self._aside)
+    def __enter__(self) -> S:
         return self._session
 
-    async def __aexit__(
+    def __exit__(
         self, kind_of_error: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._session is not None:
-            self._connections.give(self._session, error)
+        self._connections.give(self._session, error)

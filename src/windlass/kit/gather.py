@@ -21,7 +21,8 @@ class Gather(Generic[A, R]):
     """Batches of many callers' calls, for one event loop; no timer, so that a single call waits for nobody.
 
     `perform` is given the arguments of a batch and returns an answer, or an error, for each in their order; what it
-    raises goes to all of them. A batch weighs at most `most`, or is one call. At most `width` are on their way at once.
+    raises goes to all of them. A batch weighs at most `most`, or is one call. At most `width` are on their way at once,
+    and beside them one call that went by itself.
     """
 
     def __init__(
@@ -41,7 +42,31 @@ class Gather(Generic[A, R]):
         self._carriers: set[asyncio.Task[None]] = set()
         self._carrying = 0
         self._coming = False
+        self._alone = False
         self._closed = False
+        self._last: asyncio.Future[None] | None = None
+
+    async def ask(self, argument: A) -> R:
+        """Return the answer to `argument`, which goes at once and by itself when no other is on its way.
+
+        Then it needs no task, and ends when its caller is cancelled. Nobody waits behind it.
+        """
+        if self._alone or self._carrying or self._closed:
+            return await self.submit(argument)
+        self._alone = True
+        try:
+            [result] = await self._perform([argument])
+        finally:
+            self._alone = False
+            if self._last is not None:
+                self._last.set_result(None)
+        if not isinstance(result, BaseException):
+            return result
+        try:
+            raise result
+        finally:
+            # its traceback has this frame, and with it what was asked
+            del result
 
     def submit(self, argument: A) -> "asyncio.Future[R]":
         """Let `argument` go out with the next batch; cancelling the answer takes it back only while it has not left."""
@@ -65,6 +90,9 @@ class Gather(Generic[A, R]):
         self._closed = True
         while self._carriers:
             await asyncio.wait(self._carriers)
+        if self._alone:
+            self._last = self._last or asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._last)
 
     async def _carry(self) -> None:
         self._coming = False

@@ -1,7 +1,6 @@
 """The text that Prometheus reads."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import version
 from typing import Final, TypeVar
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -11,6 +10,7 @@ from prometheus_client.samples import Sample
 
 from windlass.core.stats import BOUNDS
 from windlass.engine.tally import Pair
+from windlass.version import VERSION
 
 L = TypeVar("L", bound=tuple[str, ...])
 
@@ -75,5 +75,5 @@ class _Version(Collector):
     def collect(self) -> Iterable[Metric]:
         """Tell which release it is."""
         family = GaugeMetricFamily("windlass_build_info", "The release of Windlass; always 1.", labels=("version",))
-        family.add_metric((version("windlass"),), 1)
+        family.add_metric((VERSION,), 1)
         yield family

@@ -6,7 +6,6 @@ import signal
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Final
 
 from windlass.parent.causes import how_it_ended
@@ -28,6 +27,7 @@ from windlass.parent.orphans import bury_orphans
 from windlass.parent.reload import SourceWatch
 from windlass.parent.restarts import Restarts
 from windlass.parent.signals import AT_ONCE, GRACEFUL, Signals
+from windlass.version import VERSION
 
 logger = logging.getLogger("windlass")
 
@@ -151,7 +151,7 @@ class Parent:
         self._introduced = True
         logger.info(
             "windlass %s works %s on %s: %s, %s at once each; queues %s; kinds %s; schedules %s",
-            version("windlass"),
+            VERSION,
             self._order.app,
             loaded.store,
             _counted(self._order.processes, "process", "processes"),

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from windlass.client.bell import Bell
 from windlass.client.client import Client
-from windlass.core.duration import ZERO, to_micros
+from windlass.core.duration import ZERO, to_millis
 from windlass.core.errors import Fenced, WindlassError
 from windlass.core.ids import ID_BYTES, new_ids
 from windlass.core.looks import SERVED, SERVES, ServerRecord
@@ -210,7 +210,7 @@ class Scheduler(Service):
     def _firing_of(self, schedule: Schedule, plan: Ticks) -> Firing:
         count = len(plan.made)
         randomness = self._rng.token_bytes(ID_BYTES * count)
-        ids = new_ids(count, millis=to_micros(self._clock.now()) // 1000, randomness=randomness)
+        ids = new_ids(count, millis=to_millis(self._clock.now()), randomness=randomness)
         jobs = [prepared(schedule, job_id, due_at) for job_id, due_at in zip(ids, plan.made, strict=True)]
         return Firing(schedule.id, schedule.revision, jobs, plan.last, plan.next_run_at)
 

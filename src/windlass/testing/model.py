@@ -42,24 +42,12 @@ from windlass.core.verdict import (
     ToSnoozed,
     ToSucceeded,
 )
+from windlass.testing.model_record import Record, new_job, waiting_place
 from windlass.testing.one_queue import needs_more
 from windlass.testing.schedule_model import ScheduleModel
 
 Minute: TypeAlias = tuple[datetime, str, str]
 """A minute, a queue and a kind."""
-
-
-@dataclass
-class Record:
-    """One job as readers see it, and what the store alone knows of it."""
-
-    job: Job
-    key: Hold | None
-    """The key that the job shows: the one that it holds, or could hold again."""
-    freed: Hold | None = None
-    """The key that the running claim freed: a release before the start may take it back."""
-    token: Token | None = None
-    settled_by: Token | None = None
 
 
 @dataclass
@@ -137,7 +125,7 @@ class Model:
         if key is not None and (holder := self._holder(key.name)) is not None:
             return self._meet(new, key, holder)
         self.made += 1
-        self.jobs[new.id] = Record(_job(new, self.made, self.now, self._wanted(new)), key)
+        self.jobs[new.id] = Record(new_job(new, self.made, self.now, self._wanted(new)), key)
         self.paused.setdefault(new.queue, False)
         if key is not None:
             ends_at = None if key.hold_for is None else later(self.now, key.hold_for)
@@ -153,7 +141,7 @@ class Model:
             record = self.jobs.get(holder.job_id)
             if record is None or not record.job.state.waiting:
                 raise UniqueConflict(key.key, holder.job_id)
-            state, run_at = _place(self._wanted(new), self.now)
+            state, run_at = waiting_place(self._wanted(new), self.now)
             record.job = record.job._replace(payload=new.payload, codec=new.codec, state=state, run_at=run_at)
             holder.digest = key.digest
             self._write(new.kv)
@@ -304,7 +292,7 @@ class Model:
             return Changed.NOT_FOUND
         if not record.job.state.waiting:
             return Changed.WRONG_STATE
-        state, at = _place(run_at, self.now)
+        state, at = waiting_place(run_at, self.now)
         record.job = record.job._replace(state=state, run_at=at)
         return Changed.DONE
 
@@ -471,44 +459,6 @@ class Model:
         minute = self.now.replace(second=0, microsecond=0)
         counts = self.counts.setdefault((minute, record.job.queue, record.job.kind or ""), {})
         counts[name] = counts.get(name, 0) + 1
-
-
-def _job(new: PreparedJob, seq: int, now: datetime, wanted: datetime | None) -> Job:
-    state, run_at = _place(wanted, now)
-    return Job(
-        seq=seq,
-        id=new.id,
-        queue=new.queue,
-        kind=new.kind,
-        payload=new.payload,
-        codec=new.codec,
-        headers=new.headers,
-        tenant=new.tenant,
-        priority=new.priority,
-        state=state,
-        attempt=0,
-        max_attempts=new.max_attempts,
-        delivery=0,
-        created_at=now,
-        run_at=run_at,
-        claimed_at=None,
-        lease_expires_at=None,
-        finished_at=None,
-        worker=None,
-        last_error=None,
-        result=None,
-        result_codec=None,
-        progress=None,
-        cancel_requested=False,
-        unique_key=None if new.unique is None else new.unique.key,
-        parent_id=new.parent_id,
-        schedule_id=new.schedule_id,
-        limit_key=new.limit_key,
-    )
-
-
-def _place(run_at: datetime | None, now: datetime) -> tuple[State, datetime]:
-    return (State.PENDING, now) if run_at is None or run_at <= now else (State.SCHEDULED, run_at)
 
 
 def _wants(request: ClaimRequest, job: Job) -> bool:

@@ -207,6 +207,18 @@ async def test_a_session_that_no_longer_fits_the_server_is_dropped(connections: 
     assert session.closed
 
 
+async def test_a_session_that_was_told_of_refused_writes_is_dropped_with_the_older_ones(
+    connections: Connections,
+) -> None:
+    older, told = [await connections.take(soon()) for _ in range(2)]
+    await told.connection.execute("set default_transaction_read_only = on")
+    connections.give(older)
+
+    connections.give(told)
+
+    assert (older.closed, told.closed) == (True, True)
+
+
 async def test_sessions_that_the_server_has_ended_while_idle_are_noticed(connections: Connections) -> None:
     taken = [await connections.take(soon()) for _ in range(3)]
     pids = {session.pid for session in taken}

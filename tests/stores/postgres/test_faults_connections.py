@@ -1,6 +1,9 @@
 """Too few connections for all that is asked at once: calls wait for their turn, and renewals for nobody (F20)."""
 
 import asyncio
+import json
+import random
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
@@ -8,11 +11,11 @@ from typing import Final
 import pytest
 
 import windlass
-from tests.postgres.cluster import schema_of
+from tests.postgres.cluster import cluster, schema_of
 from tests.postgres.proxy import Proxy
 from tests.postgres.ready import ready_schema
 from tests.stores.postgres.shell import blocking
-from windlass import App, Context, NewJob, Server, ServerConfig, State
+from windlass import App, Context, Enqueued, NewJob, Server, ServerConfig, State
 
 LEASE: Final = 4.0
 PATIENCE: Final = 60.0
@@ -39,6 +42,33 @@ async def test_fifty_callers_share_two_connections(url: str) -> None:
 
         assert (await client.stats()).succeeded == 50
         assert len(proxy.clients) <= 2
+
+
+async def test_callers_who_leave_in_the_middle_of_an_enqueue_take_no_connection_along(url: str) -> None:
+    chance = random.Random(8)
+    calls: dict[int, asyncio.Task[Enqueued]] = {}
+    others = cluster().sessions()
+
+    async with asyncio.timeout(PATIENCE), windlass.connect(f"{url}&connections=2&notify=off") as client:
+        while sum(call.cancelled() for call in calls.values()) < 200:
+            numbers = range(len(calls), len(calls) + 8)
+            calls |= {number: asyncio.create_task(client.enqueue("default", number)) for number in numbers}
+            for _ in range(chance.randrange(1, 40)):
+                await asyncio.sleep(0)
+            for number in numbers:
+                calls[number].cancel()
+            await asyncio.wait([calls[number] for number in numbers])
+        last = await asyncio.gather(*(client.enqueue("default", "last") for _ in range(10)))
+        # the server takes a moment to see that one was cut off
+        while len(cluster().sessions() - others) > 2:  # noqa: ASYNC110 - it tells nobody
+            await asyncio.sleep(0.01)
+        jobs = await client.jobs(limit=1_000)
+
+    found = Counter(job.payload for job in jobs)
+    kept = [json.dumps(number).encode() for number, call in calls.items() if not call.cancelled()]
+    assert len(last) == found.pop(b'"last"') == 10
+    assert set(found.values()) == {1}
+    assert set(kept) <= set(found)
 
 
 async def test_leases_are_renewed_while_every_connection_is_in_use(url: str) -> None:

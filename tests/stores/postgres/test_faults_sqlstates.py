@@ -1,18 +1,23 @@
 """Any error of the server at any statement: the call is repeated or says so, nothing is lost or doubled (F21)."""
 
+import asyncio
 import inspect
 import itertools
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
 import asyncpg
 import pytest
 
+from tests.postgres.frames import Request
 from tests.postgres.proxy import Proxy
 from tests.postgres.ready import ready_schema
+from tests.stores.postgres.migrating import bring_up, meta, relations, rows
+from tests.stores.postgres.next_migrations import ONE_MORE
 from tests.stores.postgres.racing import MINUTE, connection_to, opened, settlement, wanting
 from windlass.core.errors import StoreFull, StoreUnavailable
 from windlass.core.filters import JobFilter
@@ -27,7 +32,9 @@ from windlass.core.stats import TimingCount
 from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead, ToReleased, ToRetry
-from windlass.stores.postgres import survey
+from windlass.stores.postgres import adder, survey
+from windlass.stores.postgres.migrate import OURS, SCHEMA
+from windlass.stores.postgres.statements import sql
 from windlass.testing.conformance.given import a_job, a_schedule
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -311,6 +318,18 @@ select
 """
 
 
+BEHIND: Final = {
+    "the adder": "fold",
+    "the look for writers": "writers",
+    "the look at marks": "marks_of",
+    "raising a mark": "set_marks",
+    "the mark of leases": "set_lease_mark",
+    "the check of marks": "marked_queues",
+    "the notifier": "notify",
+}
+"""What a store does by itself, and a statement of each."""
+
+
 class Bench:
     """A store behind a proxy, one beside it, and a look at what is left."""
 
@@ -363,7 +382,7 @@ async def a_bench(url: str) -> AsyncGenerator[Bench]:
 
 @pytest.fixture
 async def bench(url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
-    # nothing but the call itself may meet the fault
+    # nothing but the call itself may meet the fault; what goes on behind it meets its own below
     monkeypatch.setattr(survey, "CHECK_EVERY", 1e9)
     async with a_bench(url) as bench:
         yield bench
@@ -424,6 +443,63 @@ async def _is_told(bench: Bench, look: Call, place: int, code: str) -> bool:
         assert (failure is None) == (code in REPEATED), (place, code)
         assert failure is None or type(failure) is TOLD[code], (place, code)
     return met
+
+
+@pytest.mark.parametrize("code", sorted(REPEATED | TOLD.keys()))
+async def test_what_goes_on_behind_the_calls_outlives_every_error(
+    url: str, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adder, "ADD_AFTER", 2)
+    monkeypatch.setattr(survey, "CHECK_EVERY", 0.0)
+    monkeypatch.setattr(survey, "RAISE_AFTER", 1)
+    met: dict[str, int] = {}
+    async with Proxy(url) as proxy, connection_to(url) as outside:
+        async with opened(proxy.url) as store:
+            for name, statement in BEHIND.items():
+                planned = proxy.fail(partial(_asks_for, statement), code)
+                async with asyncio.timeout(20):
+                    while not planned.is_set():
+                        await _work_one(store)
+                met[name] = await _work_one(store)
+        left = await outside.fetchrow(LEFT, "q")
+        marked = await outside.fetchval("select cardinality(marks) from windlass_queue where queue = 'q'")
+
+    assert met == dict.fromkeys(BEHIND, 1)
+    assert left is not None
+    assert left[0] == []
+    # every change is counted once, whichever try has added it up
+    assert (left[1][0], left[1][2], left[1][6] - left[1][7]) == (0, 0, 0)
+    assert marked == 1
+
+
+def _asks_for(statement: str, request: Request) -> bool:
+    return sql(statement) in request.text
+
+
+async def _work_one(store: Store) -> int:
+    await store.enqueue([a_job("q")])
+    claims = await store.claim(wanting("q", limit=10))
+    await store.settle([settlement(claim, keep=False) for claim in claims])
+    await asyncio.sleep(0)
+    return len(claims)
+
+
+@pytest.mark.parametrize("code", sorted(REPEATED | TOLD.keys()))
+async def test_a_migration_that_meets_an_error_is_done_whole_by_the_next_try(schema: str, code: str) -> None:
+    await bring_up(schema, OURS)
+    async with Proxy(schema) as proxy:
+        places = 0
+        while "windlass_next" not in relations(schema):
+            met = proxy.fail(places + 1, code)
+            with suppress(asyncpg.PostgresError, StoreUnavailable):
+                await bring_up(proxy.url, ONE_MORE)
+            proxy.plans.clear()
+            places += 1
+            assert met.is_set(), "a migration that met nothing was not done"
+            assert meta(schema)["schema"] == str(SCHEMA + ("windlass_next" in relations(schema)))
+
+    assert places > 5
+    assert [tuple(row) for row in rows(schema, "select n from {}.windlass_next")] == [(1,)]
 
 
 def _alike(left: list[Any], other: list[Any]) -> bool:

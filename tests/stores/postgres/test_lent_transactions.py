@@ -1,6 +1,7 @@
 """The transactions that the store lends: what their users may do, and what is left of it."""
 
 import asyncio
+from typing import Any, Final
 
 import asyncpg
 import pytest
@@ -8,7 +9,7 @@ from psycopg import sql
 
 import windlass
 from proofs.children import eventually
-from tests.postgres.cluster import cluster, schema_of
+from tests.postgres.cluster import cluster, dsn_of, schema_of
 from windlass import Client, InvalidValue, StoreUnavailable
 from windlass.core.store import Store
 
@@ -44,12 +45,65 @@ async def test_whoever_has_one_does_not_keep_the_store_from_its_work(schema: str
         assert (await client.stats("email")).pending == 1
 
 
-async def test_it_is_planned_and_timed_as_the_users_own_transactions_are(client: Client, schema: str) -> None:
-    settings = ("enable_seqscan", "enable_bitmapscan", "statement_timeout", "lock_timeout", "search_path")
-    async with client.store.transaction() as connection:
-        found = [await connection.fetchval("select current_setting($1)", name) for name in settings]
+PLANNED: Final = (
+    "plan_cache_mode",
+    "jit",
+    "max_parallel_workers_per_gather",
+    "enable_seqscan",
+    "enable_bitmapscan",
+    "statement_timeout",
+    "lock_timeout",
+)
 
-    assert found == ["on", "on", "0", "0", f'"{schema_of(schema)}", pg_temp, "$user", public']
+
+@pytest.fixture(params=["direct", "transaction", "pgbouncer"])
+def near_or_pooled(request: pytest.FixtureRequest, schema: str) -> str:
+    """A store by itself, one that takes itself to be behind a pooler, and one behind PgBouncer in transaction mode."""
+    if request.param == "pgbouncer":
+        url: str = request.getfixturevalue("pooled_schema")
+        return url
+    return schema if request.param == "direct" else f"{schema}&pooler=transaction"
+
+
+async def settings_of(connection: Any) -> dict[str, str]:  # noqa: ANN401 - the pool's is another type
+    return {name: await connection.fetchval("select current_setting($1)", name) for name in PLANNED}
+
+
+async def test_it_is_planned_and_timed_as_the_users_own_transactions_are(near_or_pooled: str) -> None:
+    own = await asyncpg.connect(dsn_of(near_or_pooled), statement_cache_size=0)
+    wanted = await settings_of(own)
+    await own.close()
+
+    async with windlass.connect(near_or_pooled) as client, client.store.transaction() as connection:
+        found = await settings_of(connection)
+
+    assert found == wanted
+
+
+async def test_what_the_role_has_set_holds_there_too(schema: str) -> None:
+    given = "-cjit%3Doff%20-cenable_seqscan%3Doff%20-cplan_cache_mode%3Dforce_custom_plan%20-cstatement_timeout%3D7s"
+    async with windlass.connect(f"{schema}&options={given}") as client, client.store.transaction() as connection:
+        found = await settings_of(connection)
+
+    assert (found["jit"], found["enable_seqscan"]) == ("off", "off")
+    assert (found["plan_cache_mode"], found["statement_timeout"]) == ("force_custom_plan", "7s")
+
+
+async def test_a_setting_that_the_user_puts_back_is_none_of_ours(client: Client) -> None:
+    async with client.store.transaction() as connection:
+        await connection.execute("set plan_cache_mode to default; set jit to default; reset statement_timeout")
+        found = await settings_of(connection)
+
+    assert (found["plan_cache_mode"], found["statement_timeout"]) == ("auto", "0")
+
+
+async def test_the_tables_of_the_store_are_found_first_and_the_users_own_behind_them(
+    client: Client, schema: str
+) -> None:
+    async with client.store.transaction() as connection:
+        path = await connection.fetchval("select current_setting('search_path')")
+
+    assert path == f'"{schema_of(schema)}", pg_temp, "$user", public'
 
 
 async def test_what_a_user_leaves_behind_is_gone_for_the_next_one(schema: str) -> None:
@@ -73,6 +127,24 @@ async def test_what_a_user_leaves_behind_is_gone_for_the_next_one(schema: str) -
 
     assert first == second
     assert (name, left, channels, path, locks) == ("windlass", None, [], schema_of(schema), [])
+
+
+async def test_what_was_for_the_transaction_alone_is_gone_behind_a_pooler_too(near_or_pooled: str) -> None:
+    async with windlass.connect(f"{near_or_pooled}&connections=1") as client:
+        await run_in(
+            client.store,
+            "set local work_mem = '123kB'",
+            "set local app.tenant = 'spoilt'",
+            "create temporary table mine (n integer) on commit drop",
+            "select pg_advisory_xact_lock(43)",
+        )
+        async with client.store.transaction() as connection:
+            memory = await connection.fetchval("select current_setting('work_mem')")
+            tenant = await connection.fetchval("select current_setting('app.tenant', true)")
+            left = await connection.fetchval("select to_regclass('pg_temp.mine')")
+    locks = cluster().run("select 1 from pg_locks where locktype = 'advisory' and objid = 43")
+
+    assert (memory == "123kB", tenant or None, left, locks) == (False, None, None, [])
 
 
 async def test_a_user_who_commits_is_told_that_it_is_not_theirs(client: Client) -> None:

@@ -1,7 +1,6 @@
 """Claims begin at a mark, and no job is ever before it (docs/decisions/0013-marks.md)."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -10,6 +9,7 @@ import asyncpg
 import pytest
 
 from tests.postgres.cluster import schema_of
+from tests.stores.postgres.held_snapshots import held_snapshot, pages_read
 from windlass import connect
 from windlass.client.client import Client
 from windlass.connect import open_store
@@ -51,7 +51,7 @@ async def outside(schema: str) -> AsyncIterator["asyncpg.Connection[Any]"]:
 
 async def work(store: Store, count: int) -> None:
     """Enqueue and settle `count` jobs."""
-    await store.enqueue([a_job("q") for _ in range(count)])
+    await store.enqueue([a_job("q", kind="a") for _ in range(count)])
     done = 0
     while done < count:
         claims = await store.claim(ClaimRequest(["q"], 100, MINUTE))
@@ -153,48 +153,65 @@ async def test_a_mark_that_lies_in_the_future_is_dropped(store: Store, outside: 
     assert await claimed_ids(store) == [job.id]
 
 
+@pytest.mark.parametrize(
+    "look",
+    [
+        ("claim", "windlass_ready", [None, False, False, False]),
+        ("claim", "windlass_ready", [["a"], False, False, False]),
+        ("claim_chosen", "windlass_ready", [None, False, False, True, False]),
+        ("claim_chosen", "windlass_ready_kind", [["a"], False, False, False, False]),
+        ("claim_chosen", "windlass_ready", [["b"], True, False, False, False]),
+    ],
+    ids=["in order", "of kinds", "by priority", "with strange kinds ahead", "raw"],
+)
 async def test_what_a_claim_reads_does_not_grow_under_an_old_snapshot(
-    schema: str, store: Store, outside: "asyncpg.Connection[Any]"
+    schema: str, store: Store, outside: "asyncpg.Connection[Any]", look: tuple[str, str, list[object]]
 ) -> None:
-    holder = await asyncpg.connect(schema.partition("?")[0])
-    try:
-        async with holder.transaction(isolation="repeatable_read"):
-            await holder.fetchval("select count(*) from pg_class")
-            for _ in range(8):
-                await work(store, MANY * 2)
-                await raised(outside)
-            await asyncio.sleep(0.1)
+    name, index, choice = look
+    parameters = [None, "r", ["q"], 1, MINUTE, "w", *choice]
+    async with held_snapshot(schema):
+        for _ in range(8):
+            await work(store, MANY * 2)
+        since = await outside.fetchval("select clock_timestamp()")
+        # marks are raised behind the work, on a busy machine a while after it
+        while (await raised(outside))[1000] < since:
             await work(store, MANY)
-            await store.enqueue([a_job("q") for _ in range(10)])
-            pages = await pages_read(outside)
-            await outside.execute("update windlass_queue set priorities = '{}', marks = '{}'")
-            unmarked = await pages_read(outside)
-    finally:
-        await holder.close()
+        await store.enqueue([a_job("q", kind="a"), a_job("q")])
+        pages = await pages_read(outside, name, parameters, index)
+        await outside.execute("update windlass_queue set priorities = '{}', marks = '{}'")
+        unmarked = await pages_read(outside, name, parameters, index)
 
     # more than 5,000 rows that are gone stand at the head: without a mark each of them is looked at
     assert pages * 2 < unmarked
 
 
-async def pages_read(outside: "asyncpg.Connection[Any]") -> int:
-    """Return how many pages the look at the head of the queue touches."""
-    parameters = [None, "r", ["q"], 1, MINUTE, "w", None, False, False, False]
-    look = outside.transaction()
-    await look.start()
-    plan = await outside.fetchval("explain (analyze, buffers, format json) " + sql("claim"), *parameters)
-    await look.rollback()
-    heads = [node for node in nodes(plan) if node.get("Index Name") == "windlass_ready"]
-    assert heads, "the claim does not look at windlass_ready"
-    return sum(node["Shared Hit Blocks"] + node["Shared Read Blocks"] for node in heads)
+async def test_the_most_urgent_of_all_queues_are_claimed_by_their_marks(
+    store: Store, outside: "asyncpg.Connection[Any]"
+) -> None:
+    await work(store, MANY)
+    await raised(outside)
+    jobs = [
+        a_job(queue)._replace(priority=priority)
+        for queue, priority in [("q", 2000), ("r", 1500), ("q", 1000), ("r", 1000), ("q", 5), ("q", 1001), ("r", 999)]
+    ]
+    await store.enqueue(jobs)
+
+    claims = await store.claim(ClaimRequest(["r", "q"], 10, MINUTE, by_priority=True))
+
+    assert [claim.job.priority for claim in claims] == sorted(job.priority for job in jobs)
 
 
-def nodes(plan: str) -> list[dict[str, Any]]:
-    """Return every node of a plan."""
+async def test_a_wanted_kind_is_claimed_in_order_behind_strange_ones_and_marks(
+    store: Store, outside: "asyncpg.Connection[Any]"
+) -> None:
+    await work(store, MANY)
+    await raised(outside)
+    jobs = [a_job("q", kind="a")._replace(priority=priority) for priority in (2000, 1000, 5, 1001, 999)]
+    await store.enqueue([a_job("q", kind="strange")._replace(priority=1), *jobs])
 
-    def walk(node: dict[str, Any]) -> list[dict[str, Any]]:
-        return [node, *(below for child in node.get("Plans", []) for below in walk(child))]
+    claims = await store.claim(ClaimRequest(["q"], 3, MINUTE, kinds=["a"]))
 
-    return walk(json.loads(plan)[0]["Plan"])
+    assert [claim.job.id for claim in claims] == [jobs[place].id for place in (2, 4, 1)]
 
 
 async def drive(connection: "asyncpg.Connection[Any]", move: Work[bool]) -> bool:

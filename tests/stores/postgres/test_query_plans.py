@@ -73,7 +73,10 @@ FOUND_BY: Final = [
     ("claim", BY_SEQ),
     ("claim", r"windlass_queue_pkey .*\n.*Index Cond: \(queue = "),
     ("claim", BY_NAME),
-    ("claim_chosen", r"Limit\n *->  Index.* windlass_ready_kind .*\n.*\(queue = .*kind = "),
+    (
+        "claim_chosen",
+        r"Limit\n *->  Index.* windlass_ready_kind .*\n.*\(queue = .*kind = .*ROW\(priority, run_at\) >= .*priority < ",
+    ),
     ("claim_chosen", r"windlass_queue_pkey .*\n.*Index Cond: \(queue = "),
     ("claim_chosen", r"windlass_due .*\n.*\(queue = .*run_at <= .*run_at >= "),
     ("claim_chosen", BY_SEQ),
@@ -128,11 +131,11 @@ FOUND_BY: Final = [
     ("expired_seqs", r"windlass_leased .*\n.*lease_expires_at <= .*lease_expires_at >= "),
     ("expired_one", r"windlass_job_pkey .*\n.*Index Cond: \(seq = "),
     ("stranded", r"windlass_leased .*\n.*lease_expires_at <= .*lease_expires_at >= "),
-    ("prunable", r"windlass_finished .*\n.*\(queue = .*state = .*finished_at <= "),
-    ("sweep_receipts", r"windlass_receipt_age .*\n.*Index Cond: \(at <= "),
-    ("sweep_receipts", r"windlass_receipt_pkey .*\n.*Index Cond: \(request_id = ANY"),
-    ("sweep_holds", r"windlass_hold_expiry .*\n.*Index Cond: \(expires_at <= "),
-    ("sweep_minutes", r"windlass_count_pkey .*\n.*Index Cond: \(minute < "),
+    ("prunable", r"windlass_finished .*\n.*\(queue = .*state = .*finished_at <= .*ROW\(finished_at, seq\) > "),
+    ("forget_old_receipts", r"windlass_receipt_age .*\n.*Index Cond: .*at <= .*at >= "),
+    ("forget_old_receipts", r"windlass_receipt_pkey .*\n.*Index Cond: \(request_id = ANY"),
+    ("drop_expired_holds", r"windlass_hold_expiry .*\n.*Index Cond: .*expires_at <= .*expires_at >= "),
+    ("forget_old_minutes", r"windlass_count_pkey .*\n.*Index Cond: \(minute < "),
     ("dead_jobs", r"windlass_dead .*\n.*ROW\(queue, seq\) > .*queue <= "),
     ("jobs", BY_SEQ_OR_FIELD.format("> ")),
     ("kinds", r"windlass_ready_kind .*\n.*\(queue = .*kind > .*edge.*kind < .*next_edge"),
@@ -189,7 +192,7 @@ FOUND_BY: Final = [
     ("timings", r"windlass_timing_pkey .*\n.*minute >= .*minute < "),
     ("waiting", r"GroupAggregate\n.*\n *->  Index Only Scan using windlass_ready_kind "),
     ("waiting", r"windlass_ready .*\n.*\(queue = .*priority = .*run_at >= "),
-    ("sweep_timings", r"windlass_timing_pkey .*\n.*Index Cond: \(minute < "),
+    ("forget_old_timings", r"windlass_timing_pkey .*\n.*Index Cond: \(minute < "),
 ]
 SORTS_A_FEW: Final = {
     "standing", "renew_locked", "fence", "noting", "minutes", "stats", "ended", "upcoming_schedules", "enqueue",
@@ -235,6 +238,17 @@ def test_a_statement_goes_by_its_index(
     steps = plan(connection, name, mode)
 
     assert re.search(found_by, steps), steps
+
+
+def test_a_claim_of_any_kind_and_one_of_raw_jobs_begin_at_the_marks(
+    connection: psycopg.Connection[tuple[Any, ...]],
+) -> None:
+    # where the values are known, and name kinds, they are not looked for
+    steps = plan(connection, "claim_chosen", "generic")
+
+    assert len(re.findall(r"Limit\n *->  Index.* windlass_ready .*\n.*\(queue = .*ROW\(priority, .*", steps)) == 2, (
+        steps
+    )
 
 
 @pytest.mark.parametrize("mode", ["generic", "custom"])

@@ -42,6 +42,22 @@ async def setting(session: Session, name: str) -> str:
     return str(value)
 
 
+@pytest.mark.parametrize("url", ["schema", "pooled_schema"])
+async def test_a_server_that_refuses_writes_is_seen_beside_the_answers_to_whom_the_connection_was_lent(
+    request: pytest.FixtureRequest, url: str
+) -> None:
+    session = await open_session(options_of(request.getfixturevalue(url)), timeout=10)
+    before = session.outdated
+
+    async with session.connection.transaction():
+        # only here: behind the pooler the server process is others' again
+        await session.connection.execute("set local default_transaction_read_only = on")
+        told = session.outdated
+    await session.close()
+
+    assert (before, told) == (False, True)
+
+
 def test_options_never_show_a_password() -> None:
     options = Options(
         "postgresql://user:pass-word@one:1,two:2/app?password=pass-word&sslpassword=pass-word", schema="s"
@@ -224,7 +240,7 @@ async def test_a_statement_that_was_left_alone_breaks_the_session(session: Sessi
 
 
 async def test_a_statement_without_an_answer_is_given_up_at_its_deadline(session: Session) -> None:
-    session.give_up_at(asyncio.get_running_loop().time() + 0.05)
+    session.deadline.set(asyncio.get_running_loop().time() + 0.05)
 
     with pytest.raises(TimeoutError):
         await session.fetch("sleep", [60.0])
@@ -234,10 +250,10 @@ async def test_a_statement_without_an_answer_is_given_up_at_its_deadline(session
 
 async def test_the_timer_of_an_earlier_call_leaves_a_later_one_its_time(session: Session) -> None:
     now = asyncio.get_running_loop().time()
-    session.give_up_at(now + 0.05)
+    session.deadline.set(now + 0.05)
     await session.fetch("sleep", [0.0])
-    session.give_up_at(None)
-    session.give_up_at(now + 60)
+    session.deadline.clear()
+    session.deadline.set(now + 60)
 
     await session.fetch("sleep", [0.1])
 
@@ -246,17 +262,17 @@ async def test_the_timer_of_an_earlier_call_leaves_a_later_one_its_time(session:
 
 async def test_a_call_with_less_time_than_the_one_before_is_given_up_sooner(session: Session) -> None:
     now = asyncio.get_running_loop().time()
-    session.give_up_at(now + 60)
-    session.give_up_at(None)
-    session.give_up_at(now + 0.05)
+    session.deadline.set(now + 60)
+    session.deadline.clear()
+    session.deadline.set(now + 0.05)
 
     with pytest.raises(TimeoutError):
         await session.fetch("sleep", [60.0])
 
 
 async def test_a_session_that_is_not_waited_for_is_not_given_up(session: Session) -> None:
-    session.give_up_at(asyncio.get_running_loop().time() + 0.02)
-    session.give_up_at(None)
+    session.deadline.set(asyncio.get_running_loop().time() + 0.02)
+    session.deadline.clear()
 
     await session.fetch("sleep", [0.1])
 

@@ -36,6 +36,7 @@ class ChildDesk:
         self.token: Token = begin.token
         self.cancelled = cancelled
         self.settled = False
+        self.in_doubt = False
         self.next_jobs: list[PreparedJob] | None = None
         self.kv_writes: dict[bytes, bytes | None] | None = None
         self._run = begin.run

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from importlib.metadata import version
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -18,6 +17,7 @@ from windlass.core.names import shortened
 from windlass.http.dashboard.looker import Looker
 from windlass.http.dashboard.static_files import StaticFiles
 from windlass.http.dashboard.view import Facts
+from windlass.version import VERSION
 
 _KEPT: Final = "\n\t"
 """What a page shows as it is, of all that has no shape of its own."""
@@ -94,7 +94,7 @@ def _environment() -> Environment:
         "short": _short,
     }
     known: dict[str, Any] = made.globals
-    known |= {"query": _query, "version": version("windlass")}
+    known |= {"query": _query, "version": VERSION}
     # a part of a page is made without what stands above it in its template, so these are known everywhere
     known["ui"] = made.get_template("ui.html").module
     return made

@@ -1,7 +1,6 @@
 """Queues: counted, timed, paused and resumed."""
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any, Final
 
 from windlass.api import calls, operations
@@ -15,8 +14,7 @@ from windlass.core.names import check_name
 from windlass.core.stats import BOUNDS, TimingCount
 from windlass.http.audit import write_down
 from windlass.http.call import Call, Handled
-
-VERSION: Final = version("windlass")
+from windlass.version import VERSION
 
 
 async def about(call: Call[calls.Nothing]) -> calls.About:

@@ -115,7 +115,8 @@ class Runner:
 
     async def _try(self, call: "_Call", deadline: float) -> bytes:
         try:
-            async with self._connections.session(deadline) as wire:
+            connections = self._connections
+            with connections.lent(connections.take_idle() or await connections.take(deadline)) as wire:
                 return await self._make(call, wire, deadline)
         except Exception as error:
             if call.sent_to is not None and call.writes and leaves_doubt(error):

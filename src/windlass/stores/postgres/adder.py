@@ -5,7 +5,7 @@ import logging
 from typing import Final
 
 from windlass.core.errors import WindlassError
-from windlass.stores.postgres.moves.fold import fold
+from windlass.stores.postgres.moves.fold import AT_ONCE, fold
 from windlass.stores.postgres.runner import Runner
 
 logger = logging.getLogger("windlass.postgres")
@@ -33,8 +33,13 @@ class Adder:
         self._commits += 1
         if self._commits >= ADD_AFTER and self._under_way is None:
             self._commits = 0
-            self._under_way = asyncio.get_running_loop().create_task(self._add(), name="windlass adder")
+            self._under_way = asyncio.get_running_loop().create_task(self._add_up_quietly(), name="windlass adder")
             self._under_way.add_done_callback(self._ended)
+
+    @property
+    def counted(self) -> int:
+        """The number up to which changes were added up, but for those that were committed late."""
+        return self._above
 
     async def close(self) -> None:
         """Leave the rest to others."""
@@ -47,15 +52,21 @@ class Adder:
         if not adding.cancelled() and (error := adding.exception()) is not None:
             logger.error("counts could not be added up", exc_info=error)
 
-    async def _add(self) -> None:
+    async def add_up(self) -> None:
         """Add up what is new; rows that an old snapshot keeps alive are not stepped over again and again."""
         now = asyncio.get_running_loop().time()
+        above = self._above
         if now > self._all_at + ALL_EVERY:
-            self._above, self._all_at = 0, now
+            # once: if it takes too long to step over all that is gone, what is new is added up all the same
+            above, self._all_at = 0, now
+        changes, highest = await self._runner.run(lambda _: fold(above, alone=True), whole=False)
+        if changes < AT_ONCE:
+            highest = max(highest, self._next_above)
+        # one turn behind: what was under way at the last one is committed by now, or is found later
+        self._above, self._next_above = min(self._next_above, highest), highest
+
+    async def _add_up_quietly(self) -> None:
         try:
-            _, highest = await self._runner.run(lambda _: fold(self._above))
+            await self.add_up()
         except WindlassError as error:
             logger.debug("counts could not be added up: %s", error)
-            return
-        # one turn behind: what was under way at the last one is committed by now, or is found later
-        self._above, self._next_above = self._next_above, highest

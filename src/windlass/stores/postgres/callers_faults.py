@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from windlass.core.errors import InvalidValue, StoreUnavailable, WindlassError
+from windlass.core.errors import InvalidValue, OutcomeUnknown, StoreUnavailable, WindlassError
 from windlass.stores.postgres import faults
 
 _MUST_ROLL_BACK: Final = "your transaction can only be rolled back now: begin it again"
@@ -33,6 +33,13 @@ def translate(error: Exception, where: str, *, undone: bool) -> Exception:
     if not undone:
         fault.args = (f"{fault}; {_MUST_ROLL_BACK}",)
     return fault
+
+
+def is_doubtful(error: BaseException) -> bool:
+    """Whether a commit that raised `error` may have been done all the same: unless Postgres itself has refused it."""
+    if isinstance(error, WindlassError):
+        return isinstance(error, OutcomeUnknown)
+    return faults.sqlstate(error) is None or faults.kind(error) is faults.Fault.LOST
 
 
 def _of_the_driver(error: Exception, text: str) -> Exception:

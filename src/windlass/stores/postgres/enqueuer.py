@@ -1,14 +1,16 @@
 """Enqueues of many callers: plain jobs go out together, keyed ones and large batches each by themselves."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from itertools import chain, islice
-from typing import Final
+from typing import Any, Final
 
 from windlass.core.errors import OutcomeUnknown, StoreMoved, StoreUnavailable, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.kit.gather import Gather
+from windlass.stores.postgres.faults import sqlstate
 from windlass.stores.postgres.moves.enqueue import (
     AT_ONCE,
     enqueue_once,
@@ -21,16 +23,20 @@ from windlass.stores.postgres.runner import Runner
 
 SMALL: Final = 1024 * 1024
 """Bytes of payload up to which a batch goes out together with others."""
+PATIENCE: Final = "100"
+"""Milliseconds for which jobs that went out together wait for a transaction that has brought the id of one of them."""
+_LOCK_TIMEOUT: Final = "55P03"
 
 
 class Enqueuer:
     """Puts jobs in line."""
 
-    def __init__(self, runner: Runner, new_request_id: Callable[[], str]) -> None:
-        """Write through `runner`."""
+    def __init__(self, runner: Runner, new_request_id: Callable[[], str], *, timeout: float) -> None:
+        """Write through `runner`; every call ends within `timeout` seconds."""
         self._runner = runner
+        self._timeout = timeout
         self._new_request_id = new_request_id
-        self._plain: Gather[Sequence[PreparedJob], list[Enqueued]] = Gather(self._insert)
+        self._plain: Gather[Sequence[PreparedJob], list[Enqueued] | None] = Gather(self._insert_together)
 
     async def close(self) -> None:
         """Finish what was accepted."""
@@ -42,7 +48,7 @@ class Enqueuer:
             return []
         # a key may have to be waited for, which only those who asked for one should do
         if request_id is None and _goes_with_others(jobs):
-            return await self._plain.submit(jobs)
+            return await self._enqueue_plain(jobs)
         named = request_id or self._new_request_id()
         done = await self._runner.run(
             lambda changes: enqueue_once(changes, jobs, named),
@@ -51,20 +57,28 @@ class Enqueuer:
         )
         return done or []
 
-    async def _insert(self, batches: list[Sequence[PreparedJob]]) -> list[list[Enqueued] | BaseException]:
+    async def _enqueue_plain(self, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._timeout
+        done = await self._plain.ask(jobs)
+        if done is None:
+            # whoever brings that id waits for it, and nobody else does
+            done = await self._insert(jobs, timeout=max(deadline - loop.time(), 0))
+        return done
+
+    async def _insert_together(
+        self, batches: list[Sequence[PreparedJob]]
+    ) -> list[list[Enqueued] | BaseException | None]:
+        """Insert the jobs of many callers by one statement; None for a caller who has to insert its own alone."""
         jobs = batches[0] if len(batches) == 1 else list(chain.from_iterable(batches))
-        request_id = self._new_request_id()
         try:
-            inserted = await self._runner.run(
-                lambda changes: insert_plain(changes, jobs, request_id),
-                whole=False,
-                again=lambda: inserted_before(jobs, request_id),
-                doubt=jobs[0].id,
-            )
+            inserted = await self._insert(jobs, patience=PATIENCE)
         except OutcomeUnknown as unknown:
             # each caller is told of a job of its own, to ask for it again
             return [doubt_of(batch[0].id, unknown) for batch in batches]
         except StoreUnavailable as error:
+            if _has_met_another(error):
+                return [None] * len(batches)
             if error.retryable or isinstance(error, StoreMoved) or len(batches) == 1:
                 raise
             # one of them brings what cannot be kept, and only its caller is to hear of that
@@ -74,12 +88,29 @@ class Enqueuer:
         done = iter(inserted)
         return [list(islice(done, len(batch))) for batch in batches]
 
-    async def _insert_alone(self, batch: Sequence[PreparedJob]) -> list[Enqueued] | BaseException:
+    async def _insert_alone(self, batch: Sequence[PreparedJob]) -> list[Enqueued] | BaseException | None:
         try:
-            [done] = await self._insert([batch])
+            [done] = await self._insert_together([batch])
         except WindlassError as error:
             return error
         return done
+
+    def _insert(
+        self, jobs: Sequence[PreparedJob], *, patience: str | None = None, timeout: float | None = None
+    ) -> Coroutine[Any, Any, list[Enqueued]]:
+        request_id = self._new_request_id()
+        return self._runner.run(
+            lambda changes: insert_plain(changes, jobs, request_id, patience=patience),
+            whole=False,
+            again=lambda: inserted_before(jobs, request_id),
+            timeout=timeout,
+            doubt=jobs[0].id,
+        )
+
+
+def _has_met_another(error: StoreUnavailable) -> bool:
+    """Whether a transaction that stays open has brought one of the ids."""
+    return error.__cause__ is not None and sqlstate(error.__cause__) == _LOCK_TIMEOUT
 
 
 def doubt_of(job_id: JobId, unknown: OutcomeUnknown) -> OutcomeUnknown:

@@ -12,11 +12,14 @@ from windlass.core.job import Enqueued, PreparedJob, Token
 from windlass.core.requests import Settlement, SettleResult
 from windlass.core.store import Borrowed
 from windlass.core.topics import Topic, queue_topic
-from windlass.stores.postgres.callers_faults import translate
+from windlass.stores.postgres.callers_faults import is_doubtful, translate
 from windlass.stores.postgres.channels import channels_of, letters
+from windlass.stores.postgres.commit_receipts import CommitReceipts
+from windlass.stores.postgres.lent import Lent
 from windlass.stores.postgres.moves.departure import or_moved, refuse_here_if_moved
 from windlass.stores.postgres.moves.enqueue import AT_ONCE, BYTES_AT_ONCE, insert_any, insert_here, is_plain
 from windlass.stores.postgres.moves.hold_claims import fence
+from windlass.stores.postgres.moves.receipts import write_last
 from windlass.stores.postgres.moves.settle import settle_all
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.settings import limits, search_path
@@ -43,19 +46,22 @@ class PostgresJoined:
         ring: Ring,
         *,
         store_id: str,
-        lent_news: set[Topic] | None = None,
+        receipts: CommitReceipts,
+        lent: Lent | None = None,
     ) -> None:
         """Write to the store with `store_id`; `ring` is called with the news once the caller has committed.
 
-        On a connection of our own that we lent, and will commit, the news is left in `lent_news`.
+        On a connection of our own that we lent, and will commit, the news is left in `lent`.
         """
         self._options = options
         self._borrowed = borrowed
         self._clock = clock
         self._ring = ring
         self._store_id = store_id
-        self._lent_news = lent_news
-        self._is_here = lent_news is not None
+        self._receipts = receipts
+        self._lent = lent
+        self._is_here = lent is not None
+        self._last: tuple[str, JobId] | None = None
 
     async def fence(self, claims: Sequence[tuple[JobId, Token]]) -> list[bool]:
         """Tell which claims still hold; nobody can take them back until the caller's transaction ends."""
@@ -76,7 +82,32 @@ class PostgresJoined:
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         """Write how claims ended when the caller's transaction commits."""
         changes = self._changes()
-        work = _counted(changes, settle_all(changes, settlements))
+        return await self._settle(changes, settlements, _counted(changes, settle_all(changes, settlements)))
+
+    async def settle_last(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
+        """Write how claims ended as the last step, with a receipt by which the commit is known."""
+        changes, receipt, job_id = self._changes(), self._receipts.new(), settlements[0].job_id
+        work = _with_receipt(changes, _counted(changes, settle_all(changes, settlements)), receipt)
+        results = await self._settle(changes, settlements, work)
+        self._last = receipt, job_id
+        if self._lent is not None:
+            self._lent.settles = job_id
+        return results
+
+    async def was_committed(self, error: BaseException) -> bool:
+        """Tell whether the transaction was committed, though its commit raised `error`."""
+        if self._last is None or not is_doubtful(error):
+            return False
+        receipt, job_id = self._last
+        committed = await self._receipts.was_committed(receipt, job_id, in_haste=not isinstance(error, Exception))
+        if committed and self._lent is not None:
+            # whoever lent it has not, since it did not know
+            self._ring(self._lent.news)
+        return committed
+
+    async def _settle(
+        self, changes: Changes, settlements: Sequence[Settlement], work: Work[list[SettleResult]]
+    ) -> list[SettleResult]:
         brought = [job for settlement in settlements for job in settlement.then]
         results = await self._visit(self._after_a_look(self._patiently(brought, work)))
         await self._tell(changes.topics)
@@ -126,8 +157,8 @@ class PostgresJoined:
 
     async def _untold(self, topics: set[Topic]) -> list[tuple[str, str]]:
         """Have whoever waits rung after the commit; return what must be sent instead, where nobody can do that."""
-        if self._lent_news is not None:
-            self._lent_news |= topics
+        if self._lent is not None:
+            self._lent.news |= topics
             return []
         loop = asyncio.get_running_loop()
         if not topics or await self._borrowed.after_commit(lambda: _ring_in(loop, self._ring, topics)):
@@ -136,7 +167,7 @@ class PostgresJoined:
 
     async def _visit(self, work: Work[T], *, undone: bool = False) -> T:
         """Run a move in the caller's transaction, with the search path that finds our tables."""
-        path = search_path(self._options) if self._lent_news is None else None
+        path = search_path(self._options) if self._lent is None else None
         return await self._in_our_words(self._drive(work if path is None else as_a_guest(path, work)), undone=undone)
 
     async def _in_our_words(self, driven: Awaitable[T], *, undone: bool = False) -> T:
@@ -186,6 +217,12 @@ def _unless_moved(work: Work[T]) -> Work[T]:
 def _counted(changes: Changes, work: Work[T]) -> Work[T]:
     answer = yield from work
     yield from changes.flush()
+    return answer
+
+
+def _with_receipt(changes: Changes, work: Work[T], request_id: str) -> Work[T]:
+    answer = yield from work
+    yield from write_last(changes, request_id)
     return answer
 
 

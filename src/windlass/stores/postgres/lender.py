@@ -4,15 +4,17 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from asyncpg.pool import PoolConnectionProxy
 from asyncpg.transaction import Transaction
 
-from windlass.core.errors import InvalidValue
+from windlass.core.errors import InvalidValue, OutcomeUnknown
 from windlass.core.topics import Topic
 from windlass.stores.postgres.connections import Connections
 from windlass.stores.postgres.faults import Fault, kind, sqlstate, translate
+from windlass.stores.postgres.lent import Lent
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.session import Session
 from windlass.stores.postgres.settings import search_path
@@ -37,34 +39,37 @@ class Lender:
         self._options = options
         self._ring = ring
         self._turns = asyncio.Semaphore(options.connections)
-        self._connections = Connections(options)
-        self._news: dict[int, set[Topic]] = {}
+        self._connections = Connections(replace(options, lent=True))
+        self._lent: dict[int, Lent] = {}
 
-    def news_of(self, connection: object) -> set[Topic] | None:
-        """Return where the news of a transaction is to be left, if it is one that is lent now."""
-        return self._news.get(id(connection))
+    def lent(self, connection: object) -> Lent | None:
+        """Return where it is left what the end of a transaction brings, if it is one that is lent now."""
+        return self._lent.get(id(connection))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator["PoolConnectionProxy[Any]"]:
         """Give a connection in a transaction; commit it at the end, or roll back after an error.
 
+        If it settled a claim, and nobody can tell whether it was committed, `OutcomeUnknown` is raised.
+
         What its user sets for the session, or leaves open in it, is gone before the next one has it; and a user who
-        has kept the connection cannot reach into the transaction of the next one.
+        has kept the connection cannot reach into the transaction of the next one. Behind a pooler only what was for the
+        transaction alone is gone: the rest stays in a session of the pooler, which is with somebody else by then.
         """
         # to wait for others of our own has no deadline: they are as long as their users make them
         async with self._turns:
             session, transaction = await self._begun()
-            news = set[Topic]()
+            lent = Lent()
             try:
                 try:
-                    with self._lent(session, news) as connection:
+                    with self._stand_in(session, lent) as connection:
                         yield connection
                 except BaseException:
                     await self._roll_back(session, transaction)
                     raise
-                await self._commit(session, transaction)
-                if news:
-                    self._ring(news)
+                await self._commit(session, transaction, lent)
+                if lent.news:
+                    self._ring(lent.news)
                 await self._clean(session)
             finally:
                 self._connections.give(session)
@@ -78,14 +83,14 @@ class Lender:
         self._connections.abandon()
 
     @contextmanager
-    def _lent(self, session: Session, news: set[Topic]) -> Generator["PoolConnectionProxy[Any]"]:
+    def _stand_in(self, session: Session, lent: Lent) -> Generator["PoolConnectionProxy[Any]"]:
         """Give what stands for the connection as long as the block lasts, as in the driver's own pool."""
         proxy: PoolConnectionProxy[Any] = PoolConnectionProxy(cast("Any", None), session.connection)
-        self._news[id(proxy)] = news
+        self._lent[id(proxy)] = lent
         try:
             yield proxy
         finally:
-            del self._news[id(proxy)]
+            del self._lent[id(proxy)]
             cast("Any", proxy)._detach()  # noqa: SLF001 - its pool does that too, which we are not
 
     async def _begun(self) -> tuple[Session, Transaction]:
@@ -113,7 +118,7 @@ class Lender:
             await session.connection.fetch(sql("lend"), search_path(self._options), IDLE_FOR)
         return transaction
 
-    async def _commit(self, session: Session, transaction: Transaction) -> None:
+    async def _commit(self, session: Session, transaction: Transaction, lent: Lent) -> None:
         if not session.closed and not session.connection.is_in_transaction():
             session.terminate()
             raise InvalidValue(_NOT_YOURS)
@@ -125,7 +130,10 @@ class Lender:
             if not isinstance(error, Exception) or (sqlstate(error) or "").startswith(_CONSTRAINTS):
                 # a constraint of the user's own, which Postgres looks at only now
                 raise
-            raise translate(error, self._options.where) from error
+            fault = translate(error, self._options.where)
+            if lent.settles is not None and kind(error) is Fault.LOST:
+                raise OutcomeUnknown(lent.settles) from fault
+            raise fault from error
 
     async def _roll_back(self, session: Session, transaction: Transaction) -> None:
         try:
@@ -142,7 +150,8 @@ class Lender:
 
     async def _clean(self, session: Session) -> None:
         if session.pooled:
-            # the server's connection is with somebody else by now
+            # The server's connection is with somebody else by now. To clean it before the commit would also undo what
+            # the pooler itself has set there, of which it is not told.
             return
         try:
             async with asyncio.timeout(self._options.timeout):

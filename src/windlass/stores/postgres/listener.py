@@ -94,12 +94,12 @@ class Listener(Listening):
 
     async def _ask(self, session: Session, name: str, parameters: list[object]) -> None:
         try:
-            session.give_up_at(asyncio.get_running_loop().time() + ANSWER_WITHIN)
+            session.deadline.set(asyncio.get_running_loop().time() + ANSWER_WITHIN)
             await session.fetch(name, parameters)
         finally:
-            session.give_up_at(None)
+            session.deadline.clear()
             # whoever waits for it to end is told so by the driver
-            if session.broken:
+            if session.broken or session.outdated:
                 session.terminate()
 
     async def _leave(self, session: Session) -> None:

@@ -5,7 +5,6 @@ happened. One that is marked as outside a transaction is repeated from its first
 that is being made has nobody to keep waiting, and gets the same in a transaction.
 """
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -15,7 +14,8 @@ import asyncpg
 from windlass.core.errors import SchemaMissing, SchemaTooOld, StoreCorrupt, StoreUnavailable
 from windlass.core.failpoint import reach
 from windlass.core.migrating import Standing
-from windlass.stores.postgres.migration_waits import Connection, Waits
+from windlass.stores.postgres.migration_waits import Waits
+from windlass.stores.postgres.migration_watch import Connection, Watched
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.script import is_outside, statements
 from windlass.stores.postgres.session import Session, open_session
@@ -75,9 +75,10 @@ async def prepare(
 
 async def plan(connection: Connection, options: Options, *, migrations: Migrations = OURS) -> Standing:
     """Tell where the schema stands, and which migrations are to come."""
-    async with asyncio.timeout(options.timeout), connection.transaction(isolation="read_committed"):
-        await _set_up(connection, options)
-        found = await _found(connection, options)
+    watched = Watched(connection, options)
+    async with watched.transaction():
+        await _set_up(watched, options)
+        found = await _found(watched, options)
     version = found.version
     if version is None and found.done >= migrations.known:
         # a newer release has begun to make it, and knows how it goes on
@@ -89,13 +90,14 @@ async def apply(
     connection: Connection, options: Options, *, migrations: Migrations = OURS, patience: float = PATIENCE
 ) -> None:
     """Run every migration that is to come; of many processes one works at a time, and the others wait for it."""
-    waits = Waits(connection, options, patience)
+    watched = Watched(connection, options)
+    waits = Waits(watched, options, patience)
     while True:
         standing = await plan(connection, options, migrations=migrations)
         standing.check_not_newer()
         if not standing.pending:
             return
-        step = _Step(connection, options, migrations, standing)
+        step = _Step(watched, options, migrations, standing)
         try:
             done = await step.run()
         except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as error:
@@ -110,7 +112,7 @@ async def apply(
 class _Step:
     """One migration on its way."""
 
-    def __init__(self, connection: Connection, options: Options, migrations: Migrations, standing: Standing) -> None:
+    def __init__(self, connection: Watched, options: Options, migrations: Migrations, standing: Standing) -> None:
         self.number = standing.pending[0]
         self._connection = connection
         self._options = options
@@ -123,17 +125,17 @@ class _Step:
 
     async def _inside(self) -> bool:
         connection = self._connection
-        async with connection.transaction(isolation="read_committed"):
+        async with connection.transaction():
             await _set_up(connection, self._options)
             reach(BEFORE_TURN)
-            if not await connection.fetchval(sql("migration_turn"), self._options.schema):
+            if not await _is_ours("migration_turn", connection, self._options):
                 return False
             found = await _found(connection, self._options)
             if found.done + 1 != self.number:
                 return True
             if not found.schema_there:
-                await connection.execute(sql("schema_to_make"), self._options.schema)
-                await connection.execute(sql("make_schema"))
+                await connection.fetch("schema_to_make", self._options.schema)
+                await connection.work(sql("make_schema"))
             await self._run_statements(connection)
             await self._write_version(connection, found)
         reach(AFTER_MIGRATION)
@@ -144,16 +146,16 @@ class _Step:
         session = await open_session(self._options, timeout=self._options.timeout)
         try:
             self._check_direct(session)
-            done = await self._alone_outside(session.connection)
+            done = await self._alone_outside(Watched(session.connection, self._options))
         except BaseException:
             session.terminate()
             raise
         await session.close()
         return done
 
-    async def _alone_outside(self, connection: Connection) -> bool:
+    async def _alone_outside(self, connection: Watched) -> bool:
         await _set_up(connection, self._options, local=False)
-        if not await connection.fetchval(sql("migration_turn_outside"), self._options.schema):
+        if not await _is_ours("migration_turn_outside", connection, self._options):
             return False
         found = await _found(connection, self._options)
         if found.done + 1 == self.number:
@@ -171,28 +173,33 @@ class _Step:
             )
             raise StoreUnavailable(message)
 
-    async def _run_statements(self, connection: Connection) -> None:
+    async def _run_statements(self, connection: Watched) -> None:
         for statement in statements(self._text):
-            await connection.execute(statement)
+            await connection.work(statement)
             reach(AFTER_STATEMENT)
 
-    async def _write_version(self, connection: Connection, found: _Found) -> None:
+    async def _write_version(self, connection: Watched, found: _Found) -> None:
         """Write what is done. A store that is being made has no version before its last migration."""
         making = found.version is None and self.number < self._last
-        await connection.execute(sql("write_version"), "making" if making else "schema", str(self.number))
+        await connection.fetch("write_version", "making" if making else "schema", str(self.number))
         if not making:
-            await connection.execute(sql("forget_making"))
+            await connection.fetch("forget_making")
 
 
-async def _set_up(connection: Connection, options: Options, *, local: bool = True) -> None:
+async def _set_up(connection: Watched, options: Options, *, local: bool = True) -> None:
     # in each transaction anew: behind a pooler each may be on another connection; what runs outside of one waits for
     # locks without end, since those that it takes stop nobody
-    await connection.execute(sql("migration_settings"), options.schema, LOCK_TIMEOUT if local else "0", local)
+    await connection.fetch("migration_settings", options.schema, LOCK_TIMEOUT if local else "0", local)
 
 
-async def _found(connection: Connection, options: Options) -> _Found:
-    [(there, schema_there)] = await connection.fetch(sql("schema_there"), options.schema)
-    rows = dict(await connection.fetch(sql("schema_version"))) if there else {}
+async def _is_ours(turn: str, connection: Watched, options: Options) -> bool:
+    [(taken,)] = await connection.fetch(turn, options.schema)
+    return bool(taken)
+
+
+async def _found(connection: Watched, options: Options) -> _Found:
+    [(there, schema_there)] = await connection.fetch("schema_there", options.schema)
+    rows = dict(await connection.fetch("schema_version")) if there else {}
     try:
         version, making = (int(rows[name]) if name in rows else None for name in ("schema", "making"))
     except ValueError as error:

@@ -2,15 +2,13 @@
 
 import asyncio
 import logging
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import asyncpg
 
 from windlass.core.errors import StoreUnavailable
+from windlass.stores.postgres.migration_watch import Watched
 from windlass.stores.postgres.options import Options
-from windlass.stores.postgres.statements import sql
-
-Connection: TypeAlias = "asyncpg.Connection[Any]"
 
 TRIES: Final = 5
 PAUSE: Final = 1.0
@@ -23,7 +21,7 @@ logger = logging.getLogger("windlass.postgres")
 class Waits:
     """Waits for other processes, not for ever, and tells whom for."""
 
-    def __init__(self, connection: Connection, options: Options, patience: float) -> None:
+    def __init__(self, connection: Watched, options: Options, patience: float) -> None:
         """Wait for another migrator at most `patience` seconds."""
         self._connection = connection
         self._place = options.where
@@ -64,7 +62,7 @@ class Waits:
         await asyncio.sleep(PAUSE * self._tries)
 
     async def _holders(self) -> str:
-        rows = await self._connection.fetch(sql("migration_blockers"))
+        rows = await self._connection.fetch("migration_blockers")
         told = [
             f"process {pid} (user {user}, application {application or 'without a name'}, {state or 'in a transaction'}"
             f"{f' since {since:%Y-%m-%d %H:%M:%S} UTC' if since else ''})"

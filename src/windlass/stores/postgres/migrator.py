@@ -8,7 +8,7 @@ from windlass.core.migrating import Standing, check_known
 from windlass.stores.postgres.by_hand import by_hand
 from windlass.stores.postgres.faults import translate
 from windlass.stores.postgres.migrate import OURS, plan, prepare
-from windlass.stores.postgres.migration_waits import Connection
+from windlass.stores.postgres.migration_watch import Connection
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.session import open_session
 

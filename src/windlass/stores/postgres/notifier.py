@@ -13,7 +13,7 @@ from windlass.stores.postgres.options import Options
 
 logger = logging.getLogger("windlass.postgres")
 
-GATHER_FOR: Final = 0.005
+GATHER_FOR: Final = 0.01
 """How long news gathers after some was sent, in seconds: sending takes a lock of the whole server for a moment."""
 SEND_WITHIN: Final = 3.0
 CLOSE_WITHIN: Final = 1.0
@@ -73,8 +73,8 @@ class Notifier:
     async def _send_otherwise(self, channel: str, payload: str) -> None:
         deadline = asyncio.get_running_loop().time() + SEND_WITHIN
         async with self._connections.session(deadline, aside=True) as session:
-            session.give_up_at(deadline)
+            session.deadline.set(deadline)
             try:
                 await session.fetch("notify", [channel, payload])
             finally:
-                session.give_up_at(None)
+                session.deadline.clear()

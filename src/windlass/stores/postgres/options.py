@@ -10,6 +10,7 @@ class Options:
     """Where the database is and how this process works with it; never shows a password.
 
     `timeout` is the deadline of a call in seconds, `connections` the most that are open per process and event loop.
+    `lent` is not said by the URL: users work on these connections, and not the moves of the store.
     """
 
     dsn: str
@@ -20,6 +21,7 @@ class Options:
     timeout: float = 10.0
     connections: int = 8
     pooler: Literal["auto", "none", "transaction"] = "auto"
+    lent: bool = False
 
     @property
     def where(self) -> str:

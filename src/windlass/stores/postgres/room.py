@@ -1,8 +1,10 @@
 """What one process has open on a database: connections, and whoever works through them."""
 
 import asyncio
+import logging
 import os
 from collections.abc import Sequence
+from typing import Final
 
 from windlass.core.clock import Clock, Rng
 from windlass.core.job import Claim
@@ -11,6 +13,7 @@ from windlass.core.topics import Hub, Topic
 from windlass.kit.request_names import RequestNames
 from windlass.stores.postgres.adder import Adder
 from windlass.stores.postgres.claimer import Claimer
+from windlass.stores.postgres.commit_receipts import CommitReceipts
 from windlass.stores.postgres.connections import Connections
 from windlass.stores.postgres.enqueuer import Enqueuer
 from windlass.stores.postgres.faults import translate
@@ -20,9 +23,15 @@ from windlass.stores.postgres.listener import Listener
 from windlass.stores.postgres.migrate import prepare
 from windlass.stores.postgres.notifier import Notifier
 from windlass.stores.postgres.options import Options
+from windlass.stores.postgres.pruner import Pruner
 from windlass.stores.postgres.runner import Runner
 from windlass.stores.postgres.settler import Settler
 from windlass.stores.postgres.survey import Survey
+
+logger = logging.getLogger("windlass.postgres")
+
+_warned: Final = set[str]()
+"""Where it was said in this process that commits may be lost."""
 
 
 class Room:
@@ -53,15 +62,24 @@ class Room:
         self.runner = Runner(self.connections, hub, self, clock, options)
         self.adder = Adder(self.runner)
         self.survey = Survey(self.runner, on=clock.goes_by_itself)
-        self.enqueuer = Enqueuer(self.runner, self.new_request_id)
+        self.enqueuer = Enqueuer(self.runner, self.new_request_id, timeout=options.timeout)
         self.claimer = Claimer(self.runner, self._claimed, self.new_request_id)
+        self.pruner = Pruner(self.runner, self.adder, remembers=clock.goes_by_itself)
         self.settler = Settler(self.runner, self.new_request_id)
+        self._receipts = CommitReceipts(self.runner, self.new_request_id)
         self.lender = Lender(options, self._ring)
 
     def join(self, borrowed: Borrowed) -> Joined:
         """Work inside a caller's own transaction, or in one that we lent."""
-        lent = self.lender.news_of(borrowed.owner)
-        return PostgresJoined(self._options, borrowed, self._clock, self._ring, store_id=self.store_id, lent_news=lent)
+        return PostgresJoined(
+            self._options,
+            borrowed,
+            self._clock,
+            self._ring,
+            store_id=self.store_id,
+            receipts=self._receipts,
+            lent=self.lender.lent(borrowed.owner),
+        )
 
     def tell(self, topics: set[Topic]) -> None:
         """Tell other processes of what was committed here."""
@@ -101,11 +119,18 @@ async def open_room(options: Options, clock: Clock, rng: Rng, hub: Hub) -> Room:
     try:
         async with connections.session(asyncio.get_running_loop().time() + options.timeout) as session:
             await prepare(session.connection, options)
-            [(store_id,)] = await session.fetch("store_id")
+            [(store_id, synchronous_commit)] = await session.fetch("opened")
             pooled = session.pooled
     except BaseException as error:
         await connections.close()
         if isinstance(error, Exception):
             raise translate(error, options.where) from error
         raise
+    if synchronous_commit == "off" and options.where not in _warned:
+        _warned.add(options.where)
+        logger.warning(
+            "synchronous_commit=off in our sessions on %s: what was enqueued or settled last may be lost when the "
+            "server crashes; alter role ... set synchronous_commit = on",
+            options.where,
+        )
     return Room(connections, options, clock, rng, hub, store_id=store_id, pooled=pooled)

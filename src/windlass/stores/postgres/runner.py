@@ -3,9 +3,9 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from windlass.core.clock import Clock
 from windlass.core.errors import OutcomeUnknown, StoreUnavailable, WindlassError
@@ -45,7 +45,7 @@ class Runner:
         self._clock = clock
         self._options = options
 
-    async def run(
+    def run(
         self,
         make: Callable[[Changes], Work[T]],
         *,
@@ -53,7 +53,7 @@ class Runner:
         again: Callable[[], Work[T]] | None = None,
         timeout: float | None = None,
         doubt: str | None = None,
-    ) -> T:
+    ) -> Coroutine[Any, Any, T]:
         """Run the move that `make` makes, in one transaction or (not `whole`) as its only statement; return its answer.
 
         After a deadlock, or when a connection was lost, the move is made and run anew until the deadline. That happens
@@ -62,11 +62,13 @@ class Runner:
         the first one was answered. If it is still not known at the deadline, `OutcomeUnknown(doubt)` is raised, or
         without a `doubt` a `StoreUnavailable` that is retryable.
         """
-        return await self._finish(_Call(make, _in_a_transaction if whole else _by_itself, again, doubt), timeout)
+        return self._finish(_Call(make, _in_a_transaction if whole else _by_itself, again, doubt), timeout)
 
-    async def look(self, make: Callable[[Changes], Work[T]], *, whole: bool = False, timeout: float | None = None) -> T:
+    def look(
+        self, make: Callable[[Changes], Work[T]], *, whole: bool = False, timeout: float | None = None
+    ) -> Coroutine[Any, Any, T]:
         """Run what only reads: each statement by itself, or (`whole`) all in a transaction that sees one moment."""
-        return await self._finish(_Call(make, _at_one_moment if whole else _one_by_one), timeout)
+        return self._finish(_Call(make, _at_one_moment if whole else _one_by_one), timeout)
 
     async def _finish(self, call: "_Call[T]", timeout: float | None) -> T:
         loop = asyncio.get_running_loop()
@@ -90,34 +92,25 @@ class Runner:
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _try(self, call: "_Call[T]", deadline: float, timeout: float | None) -> T:
-        changes = Changes(None if self._clock.goes_by_itself else self._clock.now(), repeated=call.in_doubt)
-        steps = _Steps(call.make(changes), timeout if timeout and timeout > self._options.timeout else None)
+        now = None if self._clock.goes_by_itself else self._clock.now()
+        work = call.make(Changes(now, call.in_doubt, call.news))
+        steps = _Steps(work, timeout if timeout and timeout > self._options.timeout else None)
         try:
-            if steps.ended():
+            if steps.wanted is None:
                 return steps.answer()
-            return await self._on_a_session(call, steps, deadline)
+            connections = self._connections
+            with connections.lent(connections.take_idle() or await connections.take(deadline)) as session:
+                # by the session's own timer: one of asyncio's for each call would be a tenth of its processor time
+                session.deadline.set(deadline)
+                try:
+                    return await call.way(session, steps)
+                finally:
+                    session.deadline.clear()
         except Exception as error:
             call.in_doubt |= steps.sent and kind(error) is Fault.LOST
             raise
         finally:
-            call.news |= changes.topics
-            steps.close()
-
-    async def _on_a_session(self, call: "_Call[T]", steps: "_Steps[T]", deadline: float) -> T:
-        session = await self._connections.take(deadline)
-        met: BaseException | None = None
-        try:
-            # by the session's own timer: one of asyncio's for each call would be a tenth of its processor time
-            session.give_up_at(deadline)
-            return await call.way(session, steps)
-        except BaseException as error:
-            met = error
-            raise
-        finally:
-            session.give_up_at(None)
-            self._connections.give(session, met)
-            # an error that holds itself by its frames would keep the session
-            del met
+            work.close()
 
     def _spread(self, topics: set[Topic]) -> None:
         if topics:
@@ -138,7 +131,7 @@ class Runner:
 
 
 class _Steps(Generic[T]):
-    """A move under way: what it wants next; `sent` once what it did may have been committed."""
+    """A move under way: what it wants next, None at its end; `sent` once what it did may have been committed."""
 
     __slots__ = ("_answer", "_work", "sent", "timeout", "wanted")
 
@@ -148,27 +141,13 @@ class _Steps(Generic[T]):
         self.sent = False
         self.timeout = timeout
         self.wanted: Statement | Many | None = None
-        self._go(None)
-
-    def ended(self) -> bool:
-        return self.wanted is None
+        self.go_on(None)
 
     def answer(self) -> T:
         return self._answer[0]
 
-    async def step(self, session: Session) -> None:
-        """Run what is wanted, and let the move go on."""
-        rows: Rows = ()
-        if isinstance(self.wanted, Many):
-            await session.many(self.wanted.name, self.wanted.parameters)
-        elif self.wanted is not None:
-            rows = await session.fetch(self.wanted.name, self.wanted.parameters)
-        self._go(rows)
-
-    def close(self) -> None:
-        self._work.close()
-
-    def _go(self, rows: Rows | None) -> None:
+    def go_on(self, rows: Rows | None) -> None:
+        """Let the move go on, with the rows that it wanted, to what it wants next."""
         try:
             self.wanted = next(self._work) if rows is None else self._work.send(rows)
         except StopIteration as end:
@@ -212,30 +191,39 @@ async def _at_one_moment(session: Session, steps: _Steps[T]) -> T:
 
 
 async def _by_itself(session: Session, steps: _Steps[T]) -> T:
+    only = steps.wanted
+    assert only is not None  # noqa: S101 - for the type checker: no session is taken for a move without a statement
     steps.sent = True
-    await steps.step(session)
+    steps.go_on(await _rows(session, only))
     reach("postgres.after_commit")
-    if not steps.ended():
+    if steps.wanted is not None:
         message = f"a move that is not whole has a second statement: {steps.wanted}"
         raise RuntimeError(message)
     return steps.answer()
 
 
 async def _one_by_one(session: Session, steps: _Steps[T]) -> T:
-    while not steps.ended():
-        await steps.step(session)
+    while steps.wanted is not None:
+        steps.go_on(await _rows(session, steps.wanted))
     return steps.answer()
 
 
 async def _all(session: Session, steps: _Steps[T]) -> None:
     try:
-        while not steps.ended():
-            await steps.step(session)
+        while steps.wanted is not None:
+            steps.go_on(await _rows(session, steps.wanted))
     except Exception:
         # if not even that works, the session is of no use to anybody, and is cut off
         with contextlib.suppress(Exception):
             await session.roll_back()
         raise
+
+
+def _rows(session: Session, wanted: Statement | Many) -> Coroutine[Any, Any, Rows]:
+    """Run what a move wants."""
+    if isinstance(wanted, Many):
+        return session.many(wanted.name, wanted.parameters)
+    return session.fetch(wanted.name, wanted.parameters)
 
 
 def _reading(again: Callable[[], Work[T]], doubt: str | None) -> _Call[T]:

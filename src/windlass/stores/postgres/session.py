@@ -57,7 +57,8 @@ class Session:
         self._options = options
         self._server = connection.get_settings()
         self._took_writes = needs_writes(options.dsn) and not _says_read_only(self._server)
-        self._deadline = Deadline(self._give_up)
+        self.deadline = Deadline(self._give_up)
+        """When the connection is cut off if no answer has come: `TimeoutError`."""
         self._late = False
         self._under_way = False
         self._in_transaction = False
@@ -69,41 +70,32 @@ class Session:
 
     @property
     def broken(self) -> bool:
-        """Whether nobody may use it again: it is gone or outdated, or a statement or a transaction was left alone."""
-        return self._under_way or self._in_transaction or self.closed or self.outdated
+        """Whether nobody may use it again: it is gone, or a statement or a transaction was left alone."""
+        return self._under_way or self._in_transaction or self.connection.is_closed()
 
     @property
     def outdated(self) -> bool:
         """Whether the server has refused writes since this was opened, as an old primary does that was not restarted.
 
-        The server says so beside its next answer, to a look too: that answer is the last one to be had from here.
+        The server says so beside its next answer, to a look too and to whom the connection was lent: that answer is the
+        last one to be had from here.
         """
-        return self._took_writes and _says_read_only(self._server) and not self.closed
+        return self._took_writes and _says_read_only(self._server)
 
-    async def fetch(self, name: str, parameters: Sequence[object] = ()) -> Rows:
+    def fetch(self, name: str, parameters: Sequence[object] = ()) -> Coroutine[Any, Any, Rows]:
         """Run `sql/<name>.sql` and return its rows; behind a pooler in a transaction of its own, if there is none."""
         if self.pooled and not self._in_transaction:
-            async with self.transaction():
-                return await self._fetch(name, parameters)
-        return cast("Rows", await self._answer(self.connection.fetch(sql(name), *parameters)))
+            return self._fetch_whole(name, parameters)
+        return self._fetch(name, parameters)
 
-    def give_up_at(self, deadline: float | None) -> None:
-        """Cut the connection off when no answer has come by `deadline`, of the running loop's clock: `TimeoutError`.
-
-        None takes that back.
-        """
-        if deadline is None:
-            self._deadline.clear()
-        else:
-            self._deadline.set(deadline)
-
-    async def many(self, name: str, rows: Sequence[Sequence[object]]) -> None:
-        """Run `sql/<name>.sql` once for each of `rows`, all or none."""
+    async def many(self, name: str, rows: Sequence[Sequence[object]]) -> Rows:
+        """Run `sql/<name>.sql` once for each of `rows`, all or none; that gives no rows."""
         if self.pooled and not self._in_transaction:
             async with self.transaction():
                 await self._many(name, rows)
         else:
             await self._many(name, rows)
+        return ()
 
     async def script(self, text: str) -> None:
         """Run statements without parameters, one after the other."""
@@ -149,7 +141,7 @@ class Session:
         if self._under_way:
             self.terminate()
             return
-        self._deadline.close()
+        self.deadline.close()
         try:
             await self.connection.close(timeout=_CLOSE_WITHIN)
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
@@ -158,7 +150,7 @@ class Session:
 
     def terminate(self) -> None:
         """Cut the connection off at once; what is under way on it may or may not be done."""
-        self._deadline.close()
+        self.deadline.close()
         self.connection.terminate()
 
     def abandon(self) -> None:
@@ -172,8 +164,12 @@ class Session:
                 os.dup2(ours.fileno(), theirs.fileno(), inheritable=False)
         _abandoned.append(self.connection)
 
-    async def _fetch(self, name: str, parameters: Sequence[object]) -> Rows:
-        return cast("Rows", await self._answer(self.connection.fetch(sql(name), *parameters)))
+    async def _fetch_whole(self, name: str, parameters: Sequence[object]) -> Rows:
+        async with self.transaction():
+            return await self._fetch(name, parameters)
+
+    def _fetch(self, name: str, parameters: Sequence[object]) -> Coroutine[Any, Any, Rows]:
+        return self._answer(cast("Coroutine[Any, Any, Rows]", self.connection.fetch(sql(name), *parameters)))
 
     async def _many(self, name: str, rows: Sequence[Sequence[object]]) -> None:
         await self._answer(self.connection.executemany(sql(name), rows))

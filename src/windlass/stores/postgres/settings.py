@@ -10,8 +10,18 @@ APPLICATION: Final = "windlass"
 NOTICE_GONE: Final = "client_connection_check_interval"
 """How often the server looks, while a statement runs, whether we are still there; not every system can tell it."""
 _OF_EACH: Final = {
+    # by this one probe.sql knows that nobody on the way has left our settings out
+    "windlass.ours": "yes",
     "default_transaction_isolation": "read committed",
     "timezone": "UTC",
+    # a call that was given up holds its rows no longer than this, in milliseconds
+    NOTICE_GONE: "1000",
+    # a machine that is gone without a word keeps its rows locked for a minute at most
+    "tcp_keepalives_idle": "20",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "4",
+}
+_PLANS: Final = {
     # every statement is written for one index: a plan that was made while the tables were empty must not stay
     "enable_seqscan": "off",
     "enable_bitmapscan": "off",
@@ -19,12 +29,6 @@ _OF_EACH: Final = {
     # planning a claim takes longer than claiming, and the plan is the same for all parameters
     "plan_cache_mode": "force_generic_plan",
     "max_parallel_workers_per_gather": "0",
-    # a call that was given up holds its rows no longer than this, in milliseconds
-    NOTICE_GONE: "1000",
-    # a machine that is gone without a word keeps its rows locked for a minute at most
-    "tcp_keepalives_idle": "20",
-    "tcp_keepalives_interval": "5",
-    "tcp_keepalives_count": "4",
 }
 
 
@@ -46,15 +50,15 @@ def limits(timeout: float) -> Limits:
 
 
 def startup_settings(options: Options) -> dict[str, str]:
-    """Return what a connection of its own is opened with."""
+    """Return what a connection of its own is opened with; what is lent is planned and limited as its user's others."""
     limit = limits(options.timeout)
     settings = {
         "application_name": application_name(options),
         **_OF_EACH,
-        "statement_timeout": limit.statement,
-        "lock_timeout": limit.lock,
         "idle_in_transaction_session_timeout": limit.idle,
     }
+    if not options.lent:
+        settings |= {**_PLANS, "statement_timeout": limit.statement, "lock_timeout": limit.lock}
     path = search_path(options)
     return settings if path is None else {**settings, "search_path": path}
 
@@ -64,10 +68,10 @@ def application_name(options: Options) -> str:
     return parse_qs(urlsplit(options.dsn).query).get("application_name", [APPLICATION])[-1]
 
 
-def local_settings(options: Options, timeout: float, *, local: bool) -> tuple[str | None, str, str, str, bool]:
+def local_settings(options: Options, timeout: float, *, local: bool) -> tuple[str | None, str, str, str, bool, bool]:
     """Return the parameters of `settings.sql`, which says the same where a pooler takes no settings at the start."""
     limit = limits(timeout)
-    return search_path(options), limit.statement, limit.lock, limit.idle, local
+    return search_path(options), limit.statement, limit.lock, limit.idle, local, not options.lent
 
 
 def search_path(options: Options) -> str | None:

@@ -30,7 +30,7 @@ from windlass.core.store import Borrowed, Features, Joined
 from windlass.core.topics import Topic
 from windlass.stores.postgres import looks, schedule_looks
 from windlass.stores.postgres.check import check
-from windlass.stores.postgres.moves import hold_claims, keep, operate, promote, prune, rescue, schedules
+from windlass.stores.postgres.moves import hold_claims, keep, operate, promote, rescue, schedules
 from windlass.stores.postgres.moving import PostgresMoving
 from windlass.stores.postgres.newest_looks import newest
 from windlass.stores.postgres.work import Changes, Work
@@ -38,7 +38,6 @@ from windlass.stores.postgres.work import Changes, Work
 logger = logging.getLogger("windlass.postgres")
 
 RENEW_LOCKED_WITHIN: Final = 2.0
-MOST_SWEEPS: Final = 50
 
 
 class PostgresStore(PostgresMoving):
@@ -85,17 +84,17 @@ class PostgresStore(PostgresMoving):
 
     async def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> list[Enqueued]:
         """Put jobs in line, all or none."""
-        room = await self._here()
+        room = self._there() or await self._reopen()
         return await room.enqueuer.enqueue(jobs, request_id)
 
     async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
         """Give ready jobs to the caller."""
-        room = await self._here()
+        room = self._there() or await self._reopen()
         return await room.claimer.claim(request, request_id)
 
     async def settle(self, settlements: Sequence[Settlement], *, request_id: str | None = None) -> list[SettleResult]:
         """Write how claims ended."""
-        room = await self._here()
+        room = self._there() or await self._reopen()
         return await room.settler.settle(settlements, request_id)
 
     async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
@@ -172,11 +171,8 @@ class PostgresStore(PostgresMoving):
 
     async def prune(self, retention: Retention, *, limit: int) -> int:
         """Delete records past their retention."""
-        pruned = await self._write(lambda changes: prune.prune(changes, retention, limit))
-        for _ in range(MOST_SWEEPS):
-            if not await self._write(prune.sweep):
-                break
-        return pruned
+        room = await self._here()
+        return await room.pruner.prune(retention, limit)
 
     async def write_schedule(self, schedule: Schedule, *, expected: int | None) -> int | None:
         """Write a schedule if its revision is still the expected one."""

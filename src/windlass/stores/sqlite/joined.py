@@ -56,6 +56,14 @@ class SqliteJoined:
         [result] = await self._write(lambda tx: settle(tx, [SettleCall(settlements)]))
         return result
 
+    async def settle_last(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
+        """Write how claims ended, as `settle`."""
+        return await self.settle(settlements)
+
+    async def was_committed(self, error: BaseException) -> bool:  # noqa: ARG002 - whatever it was
+        """Return False: nothing lies between the caller and the file that could lose the answer to a commit."""
+        return False
+
     async def _write(self, write: Callable[[Transaction], T]) -> T:
         """Write under a savepoint, so that an error leaves the caller's transaction as it was."""
         began = self._clock.monotonic()

@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+from collections.abc import AsyncGenerator
+from contextvars import ContextVar
 from inspect import isawaitable
 from typing import Any
 
@@ -23,6 +25,8 @@ from windlass.testing.conformance.fixtures import OpenApp, soon
 from windlass.testing.conformance.given import found
 from windlass.testing.conformance.reach import Reach
 from windlass.testing.conformance.served import ended, goes_by, serving, stands, until
+
+_whose: ContextVar[str] = ContextVar("whose", default="nobody")
 
 
 class Oops(Exception):
@@ -70,6 +74,60 @@ async def test_jobs_at_once_have_each_their_own_context(app: App) -> None:
         for handle in handles:
             name, payload = await soon(handle.result())
             assert payload == f'{{"name":"{name}"}}'
+
+
+async def test_what_a_job_sets_in_its_context_is_not_seen_by_the_next(app: App) -> None:
+    def look(name: str) -> str:
+        before = _whose.get()
+        _whose.set(name)
+        return before
+
+    @app.job
+    async def at_once(name: str) -> str:
+        return look(name)
+
+    @app.job
+    async def here(name: str) -> str:
+        before = look(name)
+        await asyncio.sleep(0)
+        return before
+
+    @app.job
+    def thread(name: str) -> str:
+        return look(name)
+
+    handles = [await work.enqueue(f"{number}") for number in range(10) for work in (at_once, here, thread)]
+    async with serving(app, concurrency=2):
+        for handle in handles:
+            assert await soon(handle.result()) == "nobody"
+
+
+async def test_what_a_lifespan_sets_is_seen_by_every_job_and_hook(app: App) -> None:
+    hooked: list[str] = []
+
+    @app.lifespan
+    async def everybody() -> AsyncGenerator[None]:
+        _whose.set("all")
+        yield
+
+    @app.on_state_change
+    def tell(_job: Job, _old: State, _new: State) -> None:
+        hooked.append(_whose.get())
+
+    @app.job
+    async def here() -> str:
+        return _whose.get()
+
+    @app.job
+    def thread() -> str:
+        return _whose.get()
+
+    async with serving(app):
+        for work in (here, thread):
+            assert await soon((await work.enqueue()).result()) == "all"
+        await until(lambda: len(hooked) == 4)
+
+    assert set(hooked) == {"all"}
 
 
 async def test_progress_and_lines_are_kept_with_the_job(app: App, client: Client) -> None:

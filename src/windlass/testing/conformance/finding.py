@@ -12,7 +12,8 @@ from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead
-from windlass.testing.conformance.given import HOUR, a_job, claim_one, enqueue_each, settlement
+from windlass.testing.clock import FakeClock
+from windlass.testing.conformance.given import HOUR, SECOND, a_job, claim_one, enqueue_each, settlement
 
 ALL: Final = 1_000_000
 LONG_TYPE: Final = "errors." * 20 + "Refused"
@@ -146,9 +147,12 @@ def _alike(parent: PreparedJob, number: int) -> PreparedJob:
     return job._replace(parent_id=parent.id, tenant="acme")
 
 
-async def test_those_of_a_kind_are_found_far_apart_whatever_they_are_doing(store: Store) -> None:
+async def test_those_of_a_kind_are_found_far_apart_whatever_they_are_doing(store: Store, clock: FakeClock) -> None:
     wanted = [a_job(("a", "b")[n % 2], kind="rare", delay=HOUR if n == 5 else None) for n in range(8)]
-    await store.enqueue([job for one in wanted for job in (one, *(a_job(kind="mail") for _ in range(25)))])
+    for job in wanted:
+        await store.enqueue([job])
+        await store.enqueue([a_job(kind="mail") for _ in range(25)])
+        clock.advance(SECOND)
     done, dead, running = await store.claim(ClaimRequest(("a", "b"), 3, HOUR, ["rare"], None))
     await store.settle([settlement(done), settlement(dead, ToDead(Failure("x", "Boom")))])
     await store.cancel([wanted[7].id], KEEP_ALL)

@@ -219,6 +219,32 @@ async def test_rescue_works_page_by_page(store: Store, clock: FakeClock) -> None
     assert {each.id for page in pages for each in page} == {job.id for job in gone}
 
 
+async def test_each_of_many_expired_claims_is_rescued_once(store: Store) -> None:
+    jobs = [a_job() for _ in range(2500)]
+    await store.enqueue(jobs)
+    await store.claim(wanting(limit=2500, lease=timedelta(0)))
+
+    rescued = await store.rescue(RescueRequest(limit=5000), KEEP_ALL)
+
+    assert sorted(each.id for each in rescued) == sorted(job.id for job in jobs)
+    [row] = await store.stats()
+    assert (row.pending, row.running, row.totals.rescued) == (2500, 0, 2500)
+
+
+async def test_each_claim_of_a_worker_is_rescued_once_among_many_of_others(store: Store) -> None:
+    jobs = [a_job(max_attempts=1) for _ in range(1300)]
+    await store.enqueue(jobs)
+    theirs = await store.claim(wanting(limit=800, worker="live"))
+    ended = await store.claim(wanting(limit=300, worker="ended"))
+    await store.claim(wanting(limit=200, worker="live"))
+
+    rescued = await store.rescue(RescueRequest(workers=["ended"], force=True), KEEP_ALL)
+
+    assert sorted(each.id for each in rescued) == sorted(claim.job.id for claim in ended)
+    [row] = await store.stats()
+    assert (row.running, row.dead, row.totals.rescued, row.totals.dead) == (len(theirs) + 200, 300, 300, 300)
+
+
 async def test_a_dead_record_that_is_not_kept_goes_with_its_rescue(store: Store) -> None:
     job = a_job(max_attempts=1)
     await store.enqueue([job])

@@ -6,15 +6,27 @@ import pytest
 
 from windlass.client.client import Client
 from windlass.core.errors import InvalidValue, JobNotFound, WrongState
+from windlass.core.ids import JobId
 from windlass.core.job import PRIORITY_HIGH
 from windlass.core.requests import Changed
 from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import Woken, asleep
-from windlass.testing.conformance.given import HOUR, MINUTE, SECOND, UNKNOWN, a_job, claimed, enqueue_each, found
+from windlass.testing.conformance.given import (
+    HOUR,
+    MINUTE,
+    SECOND,
+    UNKNOWN,
+    a_job,
+    claimed,
+    enqueue_each,
+    found,
+    wanting,
+)
 
 MILLISECOND = timedelta(milliseconds=1)
+MICROSECOND = timedelta(microseconds=1)
 
 
 async def test_a_job_for_later_is_not_given_now(client: Client, clock: FakeClock) -> None:
@@ -41,6 +53,21 @@ async def test_a_run_time_that_is_now_has_come(client: Client, clock: FakeClock)
 
     assert (await found(client, done.id)).state is State.PENDING
     assert (await found(client, zero.id)).state is State.PENDING
+
+
+async def test_thousands_that_come_due_at_once_are_each_given_once_and_in_their_order(
+    store: Store, clock: FakeClock
+) -> None:
+    """B25."""
+    jobs = [a_job(delay=SECOND - number * MICROSECOND) for number in range(3000)]
+    await store.enqueue(jobs)
+    clock.advance(SECOND)
+
+    given: list[JobId] = []
+    while claims := await store.claim(wanting(limit=700)):
+        given += [claim.job.id for claim in claims]
+
+    assert given == [job.id for job in reversed(jobs)]
 
 
 async def test_promotion_makes_a_due_job_pending(client: Client, clock: FakeClock) -> None:

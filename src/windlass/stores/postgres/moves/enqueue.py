@@ -30,26 +30,27 @@ def is_plain(jobs: Iterable[PreparedJob]) -> bool:
     return all(job.unique is None and not job.kv for job in jobs)
 
 
-def fits_one_statement(jobs: Sequence[PreparedJob]) -> bool:
-    """Whether a batch is small enough for a single statement."""
-    return len(jobs) <= AT_ONCE and sum(len(job.payload) for job in jobs) <= BYTES_AT_ONCE
-
-
-def insert_plain(changes: Changes, jobs: Sequence[PreparedJob], request_id: str | None = None) -> Work[list[Enqueued]]:
+def insert_plain(
+    changes: Changes, jobs: Sequence[PreparedJob], request_id: str | None = None, *, patience: str | None = None
+) -> Work[list[Enqueued]]:
     """Insert jobs without keys or kv by one statement; an id that is here already is left as it is.
 
-    A request with a name is a call of its own, and raises `StoreMoved` in a store that was moved.
+    A request with a name is a call of its own, and raises `StoreMoved` in a store that was moved. With `patience` it
+    fails when a transaction that has brought one of the ids does not end within so many milliseconds; not where it is
+    repeated, since that may be its own first try.
     """
     if request_id is not None and changes.repeated:
         parameters = [changes.now, request_id, *_columns(jobs), *_HERE_ANYWHERE]
         [(new, _, moved, _)] = yield Statement("enqueue_here", parameters)
     elif request_id is not None and len(jobs) == 1 and _is_common(jobs[0]):
-        [(known, moved)] = yield Statement("enqueue_one", [changes.now, request_id, *_values(jobs[0])])
+        id, queue, kind, payload, codec, _, _, priority, most, *_ = jobs[0]
+        values = (changes.now, request_id, id, payload, queue, kind, codec, priority, most, patience)
+        [(known, moved)] = yield Statement("enqueue_one", values)
         new = () if known else None
     elif request_id is not None and _are_alike(jobs):
-        [(new, moved)] = yield Statement("enqueue_alike", [changes.now, request_id, *_alike_columns(jobs)])
+        [(new, moved)] = yield Statement("enqueue_alike", [changes.now, request_id, *_alike_columns(jobs), patience])
     else:
-        [(new, moved)] = yield Statement("enqueue", [changes.now, request_id, *_columns(jobs)])
+        [(new, moved)] = yield Statement("enqueue", [changes.now, request_id, *_columns(jobs), patience])
     refuse_if(moved)
     _tell(changes, jobs)
     return _answer(jobs, new)
@@ -239,12 +240,6 @@ def _is_common(job: PreparedJob) -> bool:
     """Whether a job runs at once, and has none of the rarer things."""
     _, _, _, _, _, headers, tenant, _, _, run_at, delay, hold, _, parent_id, schedule_id, limit_key = job
     return not (headers or tenant or hold or parent_id or schedule_id or limit_key or run_at or delay is not None)
-
-
-def _values(job: PreparedJob) -> tuple[object, ...]:
-    """Return the values of `enqueue_one.sql`."""
-    id, queue, kind, payload, codec, _, _, priority, most, *_ = job
-    return id, payload, queue, kind, codec, priority, most
 
 
 def _alike_columns(jobs: Sequence[PreparedJob]) -> list[object]:

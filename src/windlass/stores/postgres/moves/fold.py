@@ -14,10 +14,11 @@ class Folded(NamedTuple):
     highest: int
 
 
-def fold(above: int = 0) -> Work[Folded]:
+def fold(above: int = 0, *, alone: bool = False) -> Work[Folded]:
     """Add up some thousands of the changes numbered above `above`; nothing is done while another one does it.
 
-    A transaction that stays open may bring changes with lower numbers later: now and then it is called with zero.
+    A transaction that stays open may bring changes with lower numbers later: now and then it is called with zero. When
+    it is `alone` in its transaction, its commit does not wait for the disk.
     """
-    [(changes, highest)] = yield Statement("fold", [above, AT_ONCE])
+    [(changes, highest)] = yield Statement("fold", [above, AT_ONCE, alone])
     return Folded(changes, above if highest is None else highest)

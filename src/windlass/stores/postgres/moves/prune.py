@@ -1,8 +1,8 @@
 """Prune: finished records past their retention, and the small records that housekeeping leaves."""
 
 from collections import Counter
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from windlass.core.duration import ZERO
@@ -10,17 +10,19 @@ from windlass.core.retention import Retention
 from windlass.core.states import State
 from windlass.kit.records import STATES
 from windlass.stores.postgres.moves import ends
-from windlass.stores.postgres.moves.fold import fold
 from windlass.stores.postgres.work import Changes, Statement, Work
 
-SWEPT_AT_ONCE: Final = 10_000
-_SWEEPS: Final = (
-    ("sweep_receipts", timedelta(minutes=2)),
-    ("sweep_holds", ZERO),
-    ("sweep_locks", ZERO),
-    ("sweep_servers", timedelta(days=1)),
-)
-_MINUTES_KEPT: Final = timedelta(days=8)
+AT_ONCE: Final = 10_000
+"""Small records that one statement deletes."""
+SMALL_RECORDS: Final[Mapping[str, timedelta]] = {
+    "forget_old_receipts": timedelta(minutes=2),
+    "drop_expired_holds": ZERO,
+    "drop_expired_locks": ZERO,
+    "forget_old_servers": timedelta(days=1),
+}
+"""The statements that delete small records, and for how long these are kept once they are over."""
+COUNTS: Final = ("forget_old_minutes", "forget_old_timings")
+_COUNTS_KEPT: Final = timedelta(days=8)
 
 
 class End(NamedTuple):
@@ -38,38 +40,64 @@ class Wanted(NamedTuple):
     most: int
 
 
-def sweep(changes: Changes) -> Work[bool]:
-    """Delete the small records that are over, some thousands of each; return whether there may be more."""
-    gone = 0
-    for name, age in _SWEEPS:
-        rows = yield Statement(name, [changes.now, age, SWEPT_AT_ONCE])
-        gone = max(gone, len(rows))
-    yield Statement("sweep_minutes", [changes.now, _MINUTES_KEPT])
-    yield Statement("sweep_timings", [changes.now, _MINUTES_KEPT])
-    return gone >= SWEPT_AT_ONCE
+class Place(NamedTuple):
+    """Where a finished record stands among those that ended alike."""
+
+    finished_at: datetime
+    seq: int
 
 
-def prune(changes: Changes, retention: Retention, limit: int) -> Work[int]:
-    """Delete up to `limit` finished records past their retention, the oldest of each end first; return how many.
+class Pruned(NamedTuple):
+    """How many records went, and of each end the place of the last."""
 
-    Small records go too, some of them: `sweep` deletes the rest. Nothing is done while another one prunes.
+    gone: int
+    last: Mapping[End, Place]
+
+
+class Forgotten(NamedTuple):
+    """The times of the small records that went, and whether there may be more."""
+
+    last: datetime | None
+    more: bool
+
+
+NOWHERE: Final[Mapping[End, Place]] = {}
+
+
+def forget_small(changes: Changes, name: str, since: datetime | None = None) -> Work[Forgotten]:
+    """Delete the small records of one sort that are over, some thousands; those before `since` are gone."""
+    rows = yield Statement(name, [changes.now, SMALL_RECORDS[name], AT_ONCE, since])
+    return Forgotten(max((row[0] for row in rows), default=None), len(rows) >= AT_ONCE)
+
+
+def forget_counts(changes: Changes, name: str) -> Work[None]:
+    """Delete the counts of minutes that are long over."""
+    yield Statement(name, [changes.now, _COUNTS_KEPT])
+
+
+def prune(
+    changes: Changes, retention: Retention, limit: int, *, since: Mapping[End, Place] = NOWHERE, counted: int = 0
+) -> Work[Pruned]:
+    """Delete up to `limit` finished records past their retention, the oldest of each end first.
+
+    Those up to `since` are gone, and the changes up to number `counted` were added up; both but for what was committed
+    late, so that now and then this is called without them. Nothing is done while another one prunes.
     """
     [(taken,)] = yield Statement("prune_turn")
     if not taken:
-        return 0
-    # what is not added up yet would outlive the minutes that are
-    yield from fold()
-    yield from sweep(changes)
-    records = yield from _records()
-    gone = yield from _delete(changes, _too_old(records, retention, limit), limit)
+        return Pruned(0, NOWHERE)
+    # by how many there are too many must be known exactly
+    records = yield from _records(counted if retention.most is None else 0)
+    last: dict[End, Place] = {}
+    gone = yield from _delete(changes, _too_old(records, retention, limit), limit, since, last)
     left = limit - gone.total()
-    gone += yield from _delete(changes, _too_many(records - gone, retention), left)
+    gone += yield from _delete(changes, _too_many(records - gone, retention), left, {**since, **last}, last)
     yield from changes.flush()
-    return gone.total()
+    return Pruned(gone.total(), last)
 
 
-def _records() -> Work[Counter[End]]:
-    rows = yield Statement("ended")
+def _records(counted: int) -> Work[Counter[End]]:
+    rows = yield Statement("ended", [counted])
     return Counter(
         {
             End(queue, state): count
@@ -92,18 +120,27 @@ def _too_many(records: Counter[End], retention: Retention) -> list[Wanted]:
     return [Wanted(end, None, count - most) for end, count in sorted(records.items()) if count > most]
 
 
-def _delete(changes: Changes, wanted: Sequence[Wanted], limit: int) -> Work[Counter[End]]:
+def _delete(
+    changes: Changes, wanted: Sequence[Wanted], limit: int, since: Mapping[End, Place], last: dict[End, Place]
+) -> Work[Counter[End]]:
+    """Delete what is wanted, behind `since`; note in `last` where it ended."""
     if not wanted or limit <= 0:
         return Counter()
+    places = [since.get(one.end) for one in wanted]
     columns = [
         [one.end.queue for one in wanted],
         [str(one.end.state) for one in wanted],
         [one.age for one in wanted],
         [min(one.most, limit) for one in wanted],
     ]
-    rows = yield Statement("prunable", [changes.now, *columns, limit])
-    yield from ends.forget([seq for seq, _, _ in rows])
-    gone = Counter(End(queue, STATES[state]) for _, queue, state in rows)
+    behind = [[place and place.finished_at for place in places], [place and place.seq for place in places]]
+    rows = yield Statement("prunable", [changes.now, *columns, limit, *behind])
+    yield from ends.forget([seq for seq, *_ in rows])
+    gone: Counter[End] = Counter()
+    for seq, queue, state, finished_at in rows:
+        end = End(queue, STATES[state])
+        gone[end] += 1
+        last[end] = Place(finished_at, seq)
     for end, count in gone.items():
         changes.moved(end.queue, end.state, None, count)
     return gone

@@ -1,10 +1,13 @@
 """Receipts: the answer to a call, for a caller whose reply was lost."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from windlass.stores.postgres.moves.departure import refuse_if
 from windlass.stores.postgres.work import Changes, Statement, Work
+
+_COMMITTED: Final = "committed"
+_SEALED: Final = "sealed"
 
 
 class Receipt(NamedTuple):
@@ -33,3 +36,23 @@ def write_receipt_unless_moved(changes: Changes, request_id: str, reply: str) ->
     """Keep the answer as `write_receipt`; in a store that was moved `StoreMoved` is raised, and all must be undone."""
     [(moved,)] = yield Statement("write_receipt_unless_moved", [request_id, changes.now, reply])
     refuse_if(moved)
+
+
+def write_last(changes: Changes, request_id: str) -> Work[None]:
+    """Keep with a caller's transaction that it was committed; it is found by `seal`."""
+    yield Statement("write_receipt", [request_id, changes.now, _COMMITTED])
+
+
+def seal(changes: Changes, request_id: str) -> Work[bool]:
+    """Let a transaction that ended by `write_last` never be committed, and return that it was not.
+
+    One that is under way is waited for. If it was committed, this is refused by the database.
+    """
+    yield Statement("write_receipt", [request_id, changes.now, _SEALED])
+    return False
+
+
+def unless_sealed(request_id: str) -> Work[bool]:
+    """Return whether it was the transaction that was committed, and not a seal whose own reply was lost."""
+    kept = yield from receipt(request_id)
+    return kept is not None and kept.reply == _COMMITTED

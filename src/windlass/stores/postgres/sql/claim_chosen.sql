@@ -12,11 +12,11 @@ gate as (
     delete from windlass_gate where false
 ),
 line as materialized (
-    select wanted.queue, wanted.place, known.due_mark
+    select wanted.queue, wanted.place, known.priorities, known.marks, known.due_mark
     from unnest($3::text[]) with ordinality as wanted (queue, place)
     -- with a limit, so that it is never a join that reads the rows of all queues
     left join lateral (
-        select paused, due_mark from windlass_queue where windlass_queue.queue = wanted.queue limit 1
+        select paused, priorities, marks, due_mark from windlass_queue where windlass_queue.queue = wanted.queue limit 1
     ) as known on true
     where known.paused is not true and (select moved from moment) is null
     order by wanted.place
@@ -35,14 +35,26 @@ flag as materialized (
         ) as due
     ) as due
 ),
+-- From one mark to the next, here and for each kind: before a mark of its priority no job can wait, of whatever kind. Where
+-- the first parts give enough the others are not looked at.
 of_any_kind as (
     select line.place, job.*
     from line
     cross join lateral (
-        select job.priority, job.run_at, job.seq
-        from windlass_job as job
-        where job.state = 'pending' and job.queue = line.queue
-        order by job.priority, job.run_at, job.seq
+        select ready.*
+        from unnest(
+            array_prepend(-1, line.priorities),
+            array_prepend('-infinity'::timestamptz, line.marks),
+            array_append(line.priorities::bigint[], 2147483648)
+        ) as part (priority, mark, below)
+        cross join lateral (
+            select job.priority, job.run_at, job.seq
+            from windlass_job as job
+            where job.state = 'pending' and job.queue = line.queue
+                and (job.priority, job.run_at) >= (part.priority, part.mark) and job.priority < part.below
+            order by job.priority, job.run_at, job.seq
+            limit $4::integer
+        ) as ready
         limit $4::integer
     ) as job
     where $7::text[] is null
@@ -52,10 +64,20 @@ of_kind as (
     from line
     cross join unnest($7::text[]) as wanted (kind)
     cross join lateral (
-        select job.priority, job.run_at, job.seq
-        from windlass_job as job
-        where job.state = 'pending' and job.queue = line.queue and job.kind = wanted.kind and job.kind is not null
-        order by job.priority, job.run_at, job.seq
+        select ready.*
+        from unnest(
+            array_prepend(-1, line.priorities),
+            array_prepend('-infinity'::timestamptz, line.marks),
+            array_append(line.priorities::bigint[], 2147483648)
+        ) as part (priority, mark, below)
+        cross join lateral (
+            select job.priority, job.run_at, job.seq
+            from windlass_job as job
+            where job.state = 'pending' and job.queue = line.queue and job.kind = wanted.kind and job.kind is not null
+                and (job.priority, job.run_at) >= (part.priority, part.mark) and job.priority < part.below
+            order by job.priority, job.run_at, job.seq
+            limit $4::integer
+        ) as ready
         limit $4::integer
     ) as job
 ),
@@ -64,10 +86,20 @@ raw as (
     select line.place, job.*
     from line
     cross join lateral (
-        select job.priority, job.run_at, job.seq
-        from windlass_job as job
-        where job.state = 'pending' and job.queue = line.queue and job.kind is null
-        order by job.priority, job.run_at, job.seq
+        select ready.*
+        from unnest(
+            array_prepend(-1, line.priorities),
+            array_prepend('-infinity'::timestamptz, line.marks),
+            array_append(line.priorities::bigint[], 2147483648)
+        ) as part (priority, mark, below)
+        cross join lateral (
+            select job.priority, job.run_at, job.seq
+            from windlass_job as job
+            where job.state = 'pending' and job.queue = line.queue and job.kind is null
+                and (job.priority, job.run_at) >= (part.priority, part.mark) and job.priority < part.below
+            order by job.priority, job.run_at, job.seq
+            limit $4::integer
+        ) as ready
         limit $4::integer
     ) as job
     where $7::text[] is not null and $8::boolean

@@ -1,9 +1,9 @@
--- how many records of each end the queues have, exactly
+-- how many records of each end the queues have; exactly, where no changes are passed by ($1), which may have come late
 select queue, sum(succeeded)::bigint, sum(dead)::bigint, sum(cancelled)::bigint
 from (
     select queue, succeeded, dead, cancelled from windlass_count where minute = 'infinity'
     union all
-    select queue, succeeded, dead, cancelled from windlass_delta
+    select queue, succeeded, dead, cancelled from windlass_delta where id > $1::bigint
 ) as counted
 group by queue
 having sum(succeeded) > 0 or sum(dead) > 0 or sum(cancelled) > 0

@@ -5,7 +5,9 @@ with moment as materialized (
         coalesce($1::timestamptz, clock_timestamp()) as now,
         case when $2::text is not null then (
             select value from windlass_meta where name = 'moved' and value <> ''
-        ) end as moved
+        ) end as moved,
+        -- who has others waiting behind it does not wait long for a transaction that brings the same id
+        case when $20::text is not null then set_config('lock_timeout', $20::text, true) end
 ),
 given as materialized (
     select

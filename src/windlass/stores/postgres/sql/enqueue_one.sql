@@ -5,7 +5,9 @@ with moment as materialized (
     select
         coalesce($1::timestamptz, clock_timestamp()) as now,
         (select value from windlass_meta where name = 'moved' and value <> '') as moved,
-        exists (select from windlass_job where id = $3::uuid) as known
+        exists (select from windlass_job where id = $3::uuid) as known,
+        -- who has others waiting behind it does not wait long for a transaction that brings the same id
+        case when $10::text is not null then set_config('lock_timeout', $10::text, true) end
 ),
 added as (
     insert into windlass_job (id, queue, kind, payload, codec, priority, state, max_attempts, created_at, run_at)

@@ -1,7 +1,10 @@
 -- Adds what changed since the last time to the counts. Whoever looks sees every change once: here or there.
--- One at a time, by its own transaction; $1 passes by what is gone, which an old snapshot may keep.
+-- One at a time, by its own transaction; $1 passes by what is gone, which an old snapshot may keep. With $3 its commit does
+-- not wait for the disk: if it is lost, the changes are where they were.
 with turn as materialized (
-    select pg_try_advisory_xact_lock(1466524773, 'windlass_delta'::regclass::oid::integer) as taken
+    select
+        pg_try_advisory_xact_lock(1466524773, 'windlass_delta'::regclass::oid::integer) as taken,
+        case when $3::boolean then set_config('synchronous_commit', 'off', true) end
 ),
 folded as (
     delete from windlass_delta

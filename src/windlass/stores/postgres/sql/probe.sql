@@ -2,5 +2,5 @@
 -- our settings out. A standby, and a role that may only read, say so too.
 select
     pg_backend_pid(),
-    current_setting('enable_seqscan') = 'off' and current_setting('jit') = 'off',
+    coalesce(current_setting('windlass.ours', true), '') = 'yes',
     current_setting('transaction_read_only') = 'on'
