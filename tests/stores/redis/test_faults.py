@@ -1,4 +1,4 @@
-"""What each error of a server or of the driver means for a call, and what people are told."""
+"""What each error of a server or of the system means for a call, and what people are told."""
 
 import errno
 import socket
@@ -86,7 +86,6 @@ def test_what_is_repeated_is_said_to_be_worth_another_try() -> None:
         (ssl.SSLCertVerificationError(1, "self-signed"), Fault.FINAL, False, "?tls_ca="),
         (ssl.SSLError(1, "wrong version number"), Fault.FINAL, False, "check whether it speaks TLS"),
         (ssl.SSLEOFError(8, "EOF occurred"), Fault.LOST, True, "does not answer"),
-        (FileNotFoundError(errno.ENOENT, "No such file"), Fault.FINAL, False, "?tls_cert="),
         (hiredis.ProtocolError("Protocol Error: b'<html>'"), Fault.FINAL, False, "Protocol Error"),
         (KeyError("a bug"), Fault.FINAL, False, "a bug"),
     ],

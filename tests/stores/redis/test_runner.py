@@ -13,13 +13,14 @@ from tests.redis.private import PrivateRedis
 from tests.redis.proxy import Proxy
 from tests.stores.redis.calls import LOOKS, WRITES, Scenario, alike, left, opened
 from tests.stores.redis.inside import idle_wires
+from tests.stores.redis.saying import LAYOUT, a_server_that_says, bulk
 from windlass.core.errors import OutcomeUnknown, StoreFull, StoreUnavailable
 from windlass.core.failpoint import arm, disarm
 from windlass.core.requests import KvWrite
 from windlass.core.store import Store
 from windlass.stores.redis.scripts import script
 from windlass.stores.redis.wire import Wire
-from windlass.testing.conformance.given import a_job
+from windlass.testing.conformance.given import a_job, settlement, wanting
 
 SHORT = 1.0
 LOADING = "LOADING Redis is loading the dataset in memory"
@@ -97,17 +98,30 @@ async def test_what_is_not_known_at_the_deadline_is_said_to_be_unknown(
     assert (await store.stats("q"))[0].pending == 1
 
 
+async def test_an_answer_that_cannot_be_read_leaves_a_write_in_doubt() -> None:
+    info = bulk(b"redis_version:8.0.0\r\n")
+    said = {b"INFO": info, script("layout").digest.encode(): LAYOUT, b"EVALSHA": b"HTTP/1.1 502 Bad Gateway\r\n"}
+    job = a_job("q")
+    async with a_server_that_says(said) as url, opened(url) as garbled:
+        with pytest.raises(OutcomeUnknown) as told:
+            await garbled.enqueue([job])
+        with pytest.raises(StoreUnavailable) as unnamed:
+            await garbled.kv_write(KvWrite(b"k", b"v"))
+
+    assert told.value.job_id == job.id
+    assert unnamed.value.retryable
+
+
 async def test_many_who_share_a_script_are_each_told_of_their_own_job(hurried: Store, proxy: Proxy) -> None:
+    await hurried.enqueue([a_job("q") for _ in range(5)])
+    claims = await hurried.claim(wanting("q", limit=5))
     lost = proxy.drop_reply(runs_a_script)
-    first, *others = [a_job("q") for _ in range(5)]
 
     async with asyncio.TaskGroup() as group:
         group.create_task(no_way_back(proxy, lost))
-        ends = await asyncio.gather(
-            *(hurried.enqueue([job, a_job("q")]) for job in (first, *others)), return_exceptions=True
-        )
+        ends = await asyncio.gather(*(hurried.settle([settlement(claim)]) for claim in claims), return_exceptions=True)
 
-    assert [end.job_id for end in ends if isinstance(end, OutcomeUnknown)] == [job.id for job in (first, *others)]
+    assert [end.job_id for end in ends if isinstance(end, OutcomeUnknown)] == [claim.job.id for claim in claims]
 
 
 async def test_without_a_job_to_name_a_doubt_is_a_store_that_did_not_answer(hurried: Store, proxy: Proxy) -> None:

@@ -16,6 +16,7 @@ from windlass.core.schedule import FireOutcome, Firing, Schedule
 from windlass.core.store import Store
 from windlass.core.topics import Hub
 from windlass.stores.redis.options import Options, Place
+from windlass.stores.redis.prepare import Vouching
 from windlass.stores.redis.queues import Queues
 from windlass.stores.redis.room import open_room
 from windlass.stores.redis.spread_schedules import SpreadSchedules
@@ -74,7 +75,9 @@ async def slow(url: str, store: Store, clock: FakeClock) -> AsyncIterator[SlowQu
     options = Options("cluster", places, prefix=prefix_of(url), spread=True)
     rng = SeededRng(2)
     room = await open_room(options, clock, rng, Hub())
-    queues = SlowQueues(room.runner, options.prefix, lambda: rng.token_bytes(16).hex())
+    queues = SlowQueues(
+        room.runner, options.prefix, lambda: rng.token_bytes(16).hex(), Vouching(room.runner, options).vouch
+    )
     queues.held_up, queues.go = asyncio.Event(), asyncio.Event()
     yield queues
     await queues.close()

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from windlass.stores.redis.requests import Ask
-from windlass.stores.redis.runner import Runner
+from windlass.stores.redis.rounds import Runs
 
 RECEIPT_KEPT: Final = 600
 """Seconds for which the answer to a call is kept that its caller has named, and may repeat whenever it likes."""
@@ -20,7 +20,7 @@ class Caller:
     """
 
     def __init__(
-        self, runner: Runner, prefix: str, new_request_id: Callable[[], str], *, queue_number: int | None = None
+        self, runner: Runs, prefix: str, new_request_id: Callable[[], str], *, queue_number: int | None = None
     ) -> None:
         """Run through `runner`; where queues are spread, each has a number."""
         self._runner = runner

@@ -85,7 +85,7 @@ def _memory(info: dict[str, str], found: Durability, options: Options) -> Findin
     forgets = found.when_full
     if forgets is not None:
         # whoever has not insisted would be refused at the next start
-        return forgets._replace(level="error") if found.evicts and not options.evicting else forgets
+        return forgets if options.evicting else forgets._replace(level="error")
     used = int(info.get("used_memory", 0))
     if found.limit and used > 0.9 * found.limit:
         return Finding(

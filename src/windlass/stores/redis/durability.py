@@ -12,12 +12,19 @@ logger = logging.getLogger("windlass.durability")
 
 _told: Final[set[str]] = set()
 _LINE: Final = re.compile(r"^([a-z_0-9]+):(.*?)\r?$", re.MULTILINE)
+_SYNCED: Final = "appendfsync"
+_ON_REWRITE: Final = "no-appendfsync-on-rewrite"
 _ALWAYS: Final = "set appendfsync always where no job may be lost: each write waits for the disk"
+_UNSYNCED: Final = "up to half a minute is lost when the machine stops"
 _KEPT: Final = {
     "always": "every write is on disk before it is answered: nothing is lost when the server is killed",
-    "everysec": "up to the last second or two of writes is lost when the server is killed, or its machine stops",
-    "no": "the system writes to disk when it likes: up to half a minute is lost when the machine stops",
+    "everysec": (
+        "nothing is lost when the server is killed, unless its disk is slow; when its machine stops, up to the last "
+        "second of writes is lost, or two"
+    ),
+    "no": f"the system writes to disk when it likes: {_UNSYNCED}",
 }
+_TIMED: Final = "locks, unique keys that are held for a time, and what was answered to calls whose reply was lost"
 _KEEP_ALL: Final = "set maxmemory-policy noeviction"
 
 
@@ -28,16 +35,13 @@ class Durability(NamedTuple):
     appendfsync: str | None
     eviction: str | None
     limit: int | None
+    unsynced_rewrite: bool | None = None
+    """Whether nothing is synced while the append-only file is rewritten."""
 
     @property
     def evicts(self) -> bool:
-        """Whether the server forgets keys that were never told to expire."""
-        return self.eviction is not None and self.eviction.startswith("allkeys-")
-
-    @property
-    def forgets_early(self) -> bool:
-        """Whether the server forgets keys before they expire."""
-        return self.eviction is not None and self.eviction.startswith("volatile-")
+        """Whether the server forgets something when its memory is full, be it only what would expire later."""
+        return self.eviction is not None and self.eviction != "noeviction"
 
     @property
     def on_disk(self) -> Finding:
@@ -52,6 +56,12 @@ class Durability(NamedTuple):
         if self.appendfsync not in _KEPT:
             said = "appendonly is on; how often it is synced the server does not tell"
             return Finding("durability", "ok", said)
+        if self.unsynced_rewrite and self.appendfsync != "no":
+            said = (
+                f"appendfsync {self.appendfsync}, but no-appendfsync-on-rewrite yes: while the file is rewritten "
+                f"nothing is synced, and {_UNSYNCED}"
+            )
+            return Finding("durability", "warning", said, "set no-appendfsync-on-rewrite no")
         said = f"appendfsync {self.appendfsync}: {_KEPT[self.appendfsync]}"
         if self.appendfsync == "always":
             return Finding("durability", "ok", said)
@@ -60,17 +70,12 @@ class Durability(NamedTuple):
     @property
     def when_full(self) -> Finding | None:
         """What the server forgets when its memory is full."""
-        policy = f"maxmemory-policy {self.eviction}"
-        if self.evicts:
-            said = f"{policy}: when memory is full the server forgets jobs"
-            return Finding("memory", "warning", said, _KEEP_ALL)
-        if self.forgets_early:
-            said = (
-                f"{policy}: when memory is full the server forgets locks, unique keys that are held for a time, and "
-                "what was answered to calls whose reply was lost"
-            )
-            return Finding("memory", "warning", said, _KEEP_ALL)
-        return None
+        if self.eviction is None or not self.evicts:
+            return None
+        # such a policy takes only keys that have an expiry
+        forgets = _TIMED if self.eviction.startswith("volatile-") else "jobs"
+        said = f"maxmemory-policy {self.eviction}: when memory is full the server forgets {forgets}"
+        return Finding("memory", "warning", said, _KEEP_ALL)
 
 
 async def information(runner: Runner, prefix: str) -> dict[str, str]:
@@ -82,7 +87,13 @@ async def information(runner: Runner, prefix: str) -> dict[str, str]:
 async def durability(runner: Runner, prefix: str, info: dict[str, str]) -> Durability:
     """Return how durable the server is: what it tells of itself, and how often it syncs."""
     told = told_by(info)
-    return told._replace(appendfsync=await _setting(runner, prefix, "appendfsync")) if told.appendonly else told
+    if not told.appendonly:
+        return told
+    set_to = await _settings(runner, prefix, _SYNCED, _ON_REWRITE)
+    on_rewrite = set_to.get(_ON_REWRITE)
+    return told._replace(
+        appendfsync=set_to.get(_SYNCED), unsynced_rewrite=None if on_rewrite is None else on_rewrite == "yes"
+    )
 
 
 def told_by(info: dict[str, str]) -> Durability:
@@ -111,11 +122,12 @@ def _line(finding: Finding) -> str:
     return finding.message if finding.level == "ok" else f"{finding.message}: {finding.advice}"
 
 
-async def _setting(runner: Runner, prefix: str, name: str) -> str | None:
-    """Return a setting, or None where the user may not ask for it."""
+async def _settings(runner: Runner, prefix: str, *names: str) -> dict[str, str]:
+    """Return settings, or none where the user may not ask for them."""
     try:
-        found = cast("list[bytes]", await runner.ask(prefix, "CONFIG", "GET", name))
+        found = cast("list[bytes]", await runner.ask(prefix, "CONFIG", "GET", *names))
     except WindlassError:
         # managed servers refuse it in words of their own
-        return None
-    return found[1].decode() if len(found) > 1 else None
+        return {}
+    told = [text.decode() for text in found]
+    return dict(zip(told[::2], told[1::2], strict=True))

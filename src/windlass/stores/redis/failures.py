@@ -1,9 +1,13 @@
 """Queues that do not answer must not stand in the way of those that do."""
 
-from collections.abc import Generator
+import asyncio
+from collections.abc import Awaitable, Generator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from windlass.core.errors import StoreUnavailable
+
+T = TypeVar("T")
 
 
 class Failures:
@@ -20,6 +24,16 @@ class Failures:
             yield
         except StoreUnavailable as error:
             self._first = self._first or error
+
+    async def gather(self, calls: Sequence[Awaitable[T]]) -> list[T]:
+        """Return, in their order, the answers to those calls whose queue is available."""
+
+        async def answer(call: Awaitable[T]) -> list[T]:
+            with self.noted():
+                return [await call]
+            return []
+
+        return [one for part in await asyncio.gather(*map(answer, calls)) for one in part]
 
     def throw_unless(self, done: bool) -> None:  # noqa: FBT001 - it reads well
         """Raise the first one, unless there is something else to tell: the next round shows it again."""

@@ -1,4 +1,4 @@
-"""What the driver and the server complain of: whether trying again helps, and what users are told."""
+"""What the system and the server complain of: whether trying again helps, and what users are told."""
 
 import ssl
 from enum import Enum
@@ -71,8 +71,6 @@ def kind(error: BaseException) -> Fault:
         return Fault.LOST if isinstance(error, StoreUnavailable) and error.retryable else Fault.FINAL
     if isinstance(error, Refused):
         return _kind_of_refusal(str(error))
-    if isinstance(error, FileNotFoundError):
-        return Fault.FINAL
     if isinstance(error, ssl.SSLError):
         return Fault.LOST if isinstance(error, _HUNG_UP) else Fault.FINAL
     return Fault.LOST if isinstance(error, OSError | EOFError) else Fault.FINAL
@@ -101,7 +99,7 @@ def _translated(error: BaseException, where: str) -> WindlassError:
         return StoreMoved(text.removeprefix(_MOVED))
     if isinstance(error, ssl.SSLCertVerificationError):
         return StoreUnavailable(f"{where} was not trusted: {text}: check ?tls_ca= and the name in its certificate")
-    if isinstance(error, FileNotFoundError) or (isinstance(error, ssl.SSLError) and not isinstance(error, _HUNG_UP)):
+    if isinstance(error, ssl.SSLError) and not isinstance(error, _HUNG_UP):
         return StoreUnavailable(
             f"no encrypted connection to {where}: {text}: check whether it speaks TLS, and the files of ?tls_ca=, "
             "?tls_cert= and ?tls_key="

@@ -5,7 +5,7 @@ touch them together; with `?spread=queues` those of a queue begin with `{windlas
 
     meta                       hash: the version of this layout
     seq                        the number of the last enqueue
-    queues, paused             sets of names
+    queues, paused             sets of names; that of a queue stays when its last job has gone, as its totals do
     queue_numbers              hash: a number for each queue, where they are spread
     job|ID                     hash: head (what never changes), body (codec and payload), claim (token, attempt,
                                delivery, claimed_at, worker: of the last one, also when it has ended, so that a second
@@ -42,6 +42,10 @@ touch them together; with `?spread=queues` those of a queue begin with `{windlas
     moved                      where the jobs go, while nothing new may begin here; where queues are spread, with each
     unpacked, unpacked_at      hash and sorted set: the last parcel that came here, for each move and queue, and when;
                                they go after ninety days
+
+Rescue, promotion and pruning walk the names of all queues that ever had a job: totals never fall, so names stay. A set
+of those that have something to do would be written by each claim, and by those of an older release it would not be:
+what they hold would never be rescued. The walk is short until there are thousands of names.
 
 What changed is told on the channel `windlass|news`, as the topics of `core.topics` parted by blanks.
 """

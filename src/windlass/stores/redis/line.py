@@ -5,10 +5,13 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final, cast
 
 import hiredis
 
+from windlass.core.errors import StoreUnavailable
 from windlass.kit.deadline import Deadline
 from windlass.stores.redis.options import Options, Place
 
@@ -18,6 +21,7 @@ _NOT_ALL: Final = object()
 _GONE: Final = "the server has closed the connection"
 _KEPT_ALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 """Seconds of silence and probes after which the system gives a server up; it does not have each of them everywhere."""
+LEAVE_WITHIN: Final = 1.0
 _pack: Final[Callable[[tuple[Word, ...]], bytes]] = cast("Any", hiredis).pack_command
 
 
@@ -47,6 +51,11 @@ class Line(asyncio.Protocol):
         """Whether the server can be heard, as far as the system knows."""
         return self._transport is not None and not self._transport.is_closing()
 
+    @property
+    def has_unread(self) -> bool:
+        """Whether something has come that nobody has taken."""
+        return bool(self._come)
+
     def send(self, *words: Word) -> None:
         """Send a command. What the system does not take at once goes out while its reply is waited for."""
         if self._transport is None or self._transport.is_closing():
@@ -70,10 +79,14 @@ class Line(asyncio.Protocol):
         return self._come.popleft()
 
     async def close(self) -> None:
-        """Take leave of the server."""
+        """Take leave of the server; one that does not take leave in turn, as TLS wants it, is cut off."""
         if self._transport is not None:
             self._transport.close()
-            await asyncio.shield(self._ended)
+            try:
+                async with asyncio.timeout(LEAVE_WITHIN):
+                    await asyncio.shield(self._ended)
+            except TimeoutError:
+                self.cut()
 
     def cut(self) -> None:
         """Cut it off at once."""
@@ -126,9 +139,9 @@ class Line(asyncio.Protocol):
 
 
 async def open_line(options: Options, place: Place) -> Line:
-    """Connect to the server at `place` and log in; raises what the system raises, or a `Refused`."""
+    """Connect to the server at `place` and log in; raises what the system raises, `Refused` or `StoreUnavailable`."""
     loop = asyncio.get_running_loop()
-    trust = _trust(options) if options.tls else None
+    trust = _trust_of(options) if options.tls else None
     _, line = await loop.create_connection(Line, place.host, place.port, ssl=trust)
     try:
         _keep_alive(line.socket())
@@ -139,12 +152,28 @@ async def open_line(options: Options, place: Place) -> Line:
     return line
 
 
-def _trust(options: Options) -> ssl.SSLContext:
+def _trust_of(options: Options) -> ssl.SSLContext:
+    """Return whom to trust: made once, and again when one of the files was replaced."""
+    files = (options.tls_ca, options.tls_cert, options.tls_key)
+    try:
+        return _trust(*files, tuple(Path(file).stat().st_mtime_ns for file in files if file is not None))
+    except ssl.SSLError:
+        raise
+    except OSError as error:
+        message = (
+            f"no encrypted connection to {options.where}: {error.strerror}: check that the files of ?tls_ca=, "
+            "?tls_cert= and ?tls_key= are there, and that this user may read them"
+        )
+        raise StoreUnavailable(message) from error
+
+
+@lru_cache(maxsize=8)
+def _trust(ca: str | None, cert: str | None, key: str | None, _changed: tuple[int, ...]) -> ssl.SSLContext:
     context = ssl.create_default_context()
-    if options.tls_cert is not None:
-        context.load_cert_chain(options.tls_cert, options.tls_key)
-    if options.tls_ca is not None:
-        context.load_verify_locations(options.tls_ca)
+    if cert is not None:
+        context.load_cert_chain(cert, key)
+    if ca is not None:
+        context.load_verify_locations(ca)
     return context
 
 

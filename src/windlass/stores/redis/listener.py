@@ -8,7 +8,7 @@ from windlass.core.errors import WindlassError
 from windlass.core.topics import Hub, Topic
 from windlass.kit.listening import Listening
 from windlass.stores.redis.faults import translate
-from windlass.stores.redis.options import Options
+from windlass.stores.redis.options import Options, Place
 from windlass.stores.redis.places import open_place
 from windlass.stores.redis.runner import Runner
 from windlass.stores.redis.wire import Wire
@@ -42,8 +42,10 @@ class Listener(Listening):
             self._wire.abandon()
 
     async def _listen(self) -> None:
+        async with asyncio.timeout(ANSWER_WITHIN):
+            place = await self._runner.place(self._prefix, asyncio.get_running_loop().time() + ANSWER_WITHIN)
         try:
-            wire = await self._open()
+            wire = await self._open(place)
             try:
                 await self._subscribe(wire)
                 await self._stay(wire)
@@ -51,12 +53,11 @@ class Listener(Listening):
                 self._wire = None
                 wire.terminate()
         except Exception as error:
-            self._runner.moved(self._prefix, error)
+            self._runner.learn(self._prefix, place, error)
             raise
 
-    async def _open(self) -> Wire:
+    async def _open(self, place: Place) -> Wire:
         async with asyncio.timeout(ANSWER_WITHIN):
-            place = await self._runner.place(self._prefix, asyncio.get_running_loop().time() + ANSWER_WITHIN)
             return await open_place(self._options, place)
 
     async def _subscribe(self, wire: Wire) -> None:

@@ -34,7 +34,7 @@ from windlass.stores.redis.replies import (
     whole_job_of,
 )
 from windlass.stores.redis.requests import RAW, Ask, as_text, chosen_of, names, span
-from windlass.stores.redis.runner import Runner
+from windlass.stores.redis.rounds import Runs
 
 LOOKED_AT: Final = 500
 """Jobs that one script looks at for a page: the server does nothing else meanwhile."""
@@ -64,7 +64,7 @@ _decode = msgspec.msgpack.Decoder().decode
 class Looks:
     """The looks at the keys that begin with one prefix."""
 
-    def __init__(self, runner: Runner, prefix: str) -> None:
+    def __init__(self, runner: Runs, prefix: str) -> None:
         """Look through `runner`."""
         self._runner = runner
         self._prefix = prefix

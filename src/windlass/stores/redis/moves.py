@@ -92,7 +92,7 @@ class Moves:
         if not jobs:
             return []
         if request_id is None and _is_plain(jobs):
-            return await self._enqueues.submit(jobs)
+            return await self._enqueues.ask(jobs)
         return await self._enqueue(jobs, request_id)
 
     async def _enqueue(self, jobs: Sequence[PreparedJob], request_id: str | None) -> list[Enqueued]:

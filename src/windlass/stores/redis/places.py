@@ -20,32 +20,34 @@ class Places(Protocol):
     """Finds the server that has the keys which begin with a prefix."""
 
     async def find(self, prefix: str, deadline: float) -> Place:
-        """Return where it is, as far as is known; raises what the driver raises when nobody tells by `deadline`."""
+        """Return where it is, as far as is known; raises what was met when nobody tells by `deadline`."""
         ...
 
-    def moved(self, prefix: str, error: Exception) -> None:
-        """Learn from a server that it is not the one, or no longer, or does not answer."""
+    def moved(self, prefix: str, place: Place, error: Exception) -> None:
+        """Learn that the server at `place` is not the one, or no longer, or does not answer.
+
+        Many may meet that together, and some of them late: only what is said of the place that `find` returns counts.
+        """
         ...
 
 
 class OnePlace:
-    """A server that stays where the URL says; of several the next one is tried when one is not it."""
+    """A server that stays where the URL says."""
 
     def __init__(self, options: Options) -> None:
-        """Begin with the first."""
+        """Know the one of the URL."""
         self._where = options.where
-        self._places = list(options.places)
+        [self._place] = options.places
 
     async def find(self, prefix: str, deadline: float) -> Place:  # noqa: ARG002 - all keys are there
         """Return the place."""
-        return self._places[0]
+        return self._place
 
-    def moved(self, prefix: str, error: Exception) -> None:  # noqa: ARG002 - whatever it was
-        """Try the next one; raises when it is one of a Cluster, which has more than we know of."""
+    def moved(self, prefix: str, place: Place, error: Exception) -> None:  # noqa: ARG002 - there is no other
+        """Stay; raises when it is one of a Cluster, which has more than we know of."""
         if is_elsewhere(error):
             message = f"{self._where} is a node of a Cluster: write redis+cluster:// in place of redis://"
             raise StoreUnavailable(message) from error
-        self._places.append(self._places.pop(0))
 
 
 class BySentinel:
@@ -87,9 +89,9 @@ class BySentinel:
             raise StoreUnavailable(f"no Sentinel knows a master {self._options.master!r}: check the name in the URL")
         raise met
 
-    def moved(self, prefix: str, error: Exception) -> None:  # noqa: ARG002 - whatever it was
+    def moved(self, prefix: str, place: Place, error: Exception) -> None:  # noqa: ARG002 - whatever it was
         """Ask the Sentinels again, and last of all the one that named this master: it may not have heard the news."""
-        if self._master is not None:
+        if self._master == place:
             self._master = None
             self._sentinels.append(self._sentinels.pop(0))
 
@@ -124,18 +126,21 @@ class InCluster:
         """Return the node that was right the last time, or any."""
         return self._at.get(prefix) or self._nodes[0]
 
-    def moved(self, prefix: str, error: Exception) -> None:
+    def moved(self, prefix: str, place: Place, error: Exception) -> None:
         """Go where the reply says, or ask another node when one does not answer."""
+        if place != (self._at.get(prefix) or self._nodes[0]):
+            return
         if is_elsewhere(error):
-            was = self._at.get(prefix) or self._nodes[0]
             # a node that does not know its own name leaves the host empty
             host, _, port = str(error).rpartition(" ")[2].rpartition(":")
-            self._at[prefix] = place = Place(host or was.host, int(port))
-            if place not in self._nodes:
-                self._nodes.append(place)
+            self._at[prefix] = named = Place(host or place.host, int(port))
+            if named not in self._nodes:
+                self._nodes.append(named)
         else:
             self._at.pop(prefix, None)
-            self._nodes.append(self._nodes.pop(0))
+            # the last that is asked for the way to any prefix
+            self._nodes.remove(place)
+            self._nodes.append(place)
 
 
 def places_of(options: Options) -> Places:
@@ -150,7 +155,7 @@ def places_of(options: Options) -> Places:
 
 
 async def open_place(options: Options, place: Place) -> Wire:
-    """Connect to a server at a place that was found; raises what the driver raises, or when it must not be used."""
+    """Connect to a server at a place that was found; raises what was met, or when it must not be used."""
     wire = await open_wire(options, place)
     if options.form == "sentinel":
         # One that was the master may be named by a Sentinel that has not heard the news. Whoever only looks would never

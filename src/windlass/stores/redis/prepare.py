@@ -1,5 +1,6 @@
 """A look at the server before the first job: its version, that of the layout, and whether it forgets jobs."""
 
+import asyncio
 from typing import Final, cast
 
 import msgspec
@@ -8,7 +9,7 @@ from windlass.core.errors import SchemaMissing, SchemaTooNew, StoreUnavailable
 from windlass.core.migrating import Standing
 from windlass.stores.redis.durability import information, tell, told_by
 from windlass.stores.redis.keys import LAYOUT
-from windlass.stores.redis.options import Options
+from windlass.stores.redis.options import Options, Place
 from windlass.stores.redis.runner import Runner
 
 OLDEST: Final = (7, 0)
@@ -33,19 +34,37 @@ async def prepare(runner: Runner, prefix: str, options: Options) -> None:
     await tell(runner, prefix, info, options.where)
 
 
+class Vouching:
+    """Refuses servers that cannot hold a queue, where each queue may be on another one."""
+
+    def __init__(self, runner: Runner, options: Options) -> None:
+        """Know of none."""
+        self._runner = runner
+        self._options = options
+        self._looked_at: set[Place] = set()
+
+    async def vouch(self, prefix: str) -> None:
+        """Look at the server that has the keys of `prefix`, unless that was done."""
+        # by this the node is found that has the keys
+        await layout(self._runner, prefix, create=False)
+        place = await self._runner.place(prefix, asyncio.get_running_loop().time() + self._runner.patience)
+        if place not in self._looked_at:
+            _check(await information(self._runner, prefix), self._options)
+            self._looked_at.add(place)
+
+
 def _check(info: dict[str, str], options: Options) -> None:
-    """Refuse a server that is too old, or that forgets jobs."""
+    """Refuse a server that is too old, or that forgets when its memory is full."""
     found = tuple(map(int, info.get("redis_version", "0.0").split(".")[:2]))
     if found < OLDEST:
         message = (
             f"{options.where} is version {info.get('redis_version')}: Redis 7 or Valkey 8, or a later one, is needed"
         )
         raise StoreUnavailable(message)
-    durability = told_by(info)
-    if durability.evicts and not options.evicting:
+    forgets = told_by(info).when_full
+    if forgets is not None and not options.evicting:
         message = (
-            f"{options.where} forgets jobs when its memory is full (maxmemory-policy {durability.eviction}): set it to "
-            "noeviction, or write ?evicting=allowed if jobs may be lost"
+            f"{options.where}: {forgets.message}: {forgets.advice}, or write ?evicting=allowed if that may be lost"
         )
         raise StoreUnavailable(message)
 

@@ -1,7 +1,7 @@
 """The queues of a store that are kept each under a hash tag of its own, and where things are."""
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import Final, NamedTuple, cast
 
 import msgspec
@@ -9,10 +9,12 @@ import msgspec
 from windlass.core.errors import StoreMoved
 from windlass.core.ids import JobId
 from windlass.stores.redis.caller import Caller
+from windlass.stores.redis.failures import Failures
 from windlass.stores.redis.keys import prefix_of, prefix_of_queue
 from windlass.stores.redis.looks import Looks
 from windlass.stores.redis.moves import Moves
 from windlass.stores.redis.moving import Moving
+from windlass.stores.redis.rounds import Rounds
 from windlass.stores.redis.runner import Runner
 
 MOST_QUEUES: Final = 1024
@@ -23,6 +25,8 @@ class Part(NamedTuple):
     """What works on the keys of one prefix."""
 
     moves: Moves
+    round: Moves
+    """The same moves, for a round through several queues: it gives up soon where no server answers."""
     looks: Looks
     moving: Moving
 
@@ -34,15 +38,28 @@ class Queues:
     is ever unknown.
     """
 
-    def __init__(self, runner: Runner, name: str, new_request_id: Callable[[], str]) -> None:
-        """Know of no queue yet; `name` is that of the store."""
+    def __init__(
+        self,
+        runner: Runner,
+        name: str,
+        new_request_id: Callable[[], str],
+        vouch: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """Know of no queue yet; `name` is that of the store.
+
+        `vouch` looks at the server of a prefix, and raises where it forgets jobs.
+        """
         self._runner = runner
+        self._rounds = Rounds(runner)
+        self._vouch = vouch
+        self._vouched: set[str] = set()
         self._name = name
         self._new_request_id = new_request_id
         self._parts: dict[str, Part] = {}
         self._home = prefix_of(name)
         caller = Caller(runner, self._home, new_request_id)
-        self.home = Part(Moves(caller), Looks(runner, self._home), Moving(caller))
+        moves = Moves(caller)
+        self.home = Part(moves, moves, Looks(runner, self._home), Moving(caller))
 
     async def close(self) -> None:
         """Finish what was accepted."""
@@ -53,9 +70,13 @@ class Queues:
         """Return the looks at a queue, which need not be there."""
         return Looks(self._runner, prefix_of_queue(self._name, queue))
 
-    def claims(self, queue: str) -> Moves:
+    def round_looks(self, queue: str) -> Looks:
+        """Return the looks at a queue for a round through several: they give up soon where no server answers."""
+        return Looks(self._rounds, prefix_of_queue(self._name, queue))
+
+    def claims(self, queue: str) -> Part:
         """Return what claims from a queue, which need not be there: whoever asks for jobs makes no queue known."""
-        return self._parts[queue].moves if queue in self._parts else self._part(queue, None).moves
+        return self._parts[queue] if queue in self._parts else self._part(queue, None)
 
     def moving(self, queue: str) -> Moving:
         """Return what lets the jobs of a queue go, which need not be there; to take some in it must be known."""
@@ -79,6 +100,13 @@ class Queues:
             self._parts.setdefault(queue, self._part(queue, number))
         return self._parts[queue]
 
+    async def taking(self, queue: str) -> Part:
+        """Return the keys of a queue that something new comes to, once its server was looked at."""
+        if queue not in self._vouched:
+            await self._vouch(prefix_of_queue(self._name, queue))
+            self._vouched.add(queue)
+        return await self.of(queue)
+
     async def known(self, queue: str) -> Part | None:
         """Return the keys of a queue whose name was written down before."""
         if queue not in self._parts and queue not in await self.names():
@@ -98,12 +126,15 @@ class Queues:
 
         Of two queues that both have a job of one id it is the first by name, as in every look.
         """
-        names = await self.names()
-        found = await asyncio.gather(*[self.looks(name).glance(ids) for name in names])
+        failures = Failures()
         places: dict[JobId, str] = {}
-        for name, jobs in zip(names, found, strict=True):
-            places = dict.fromkeys(jobs, name) | places
+        for found in await failures.gather([self._found(name, ids) for name in await self.names()]):
+            places = found | places
+        failures.throw_unless(places.keys() >= set(ids))
         return places
+
+    async def _found(self, queue: str, ids: Collection[JobId]) -> dict[JobId, str]:
+        return dict.fromkeys(await self.round_looks(queue).glance(ids), queue)
 
     async def keep_schedule(self, schedule_id: str, queue: str) -> str:
         """Write down that a schedule is kept with `queue`, and return the queue it is kept with if it is another."""
@@ -128,4 +159,11 @@ class Queues:
     def _part(self, queue: str, number: int | None) -> Part:
         prefix = prefix_of_queue(self._name, queue)
         caller = Caller(self._runner, prefix, self._new_request_id, queue_number=number)
-        return Part(Moves(caller, tokens_begin=f"{queue}|"), self.looks(queue), Moving(caller))
+        hurried = Caller(self._rounds, prefix, self._new_request_id, queue_number=number)
+        begin = f"{queue}|"
+        return Part(
+            Moves(caller, tokens_begin=begin),
+            Moves(hurried, tokens_begin=begin),
+            self.looks(queue),
+            Moving(caller),
+        )

@@ -11,7 +11,7 @@ from windlass.stores.redis.looks import Looks
 from windlass.stores.redis.moves import Moves
 from windlass.stores.redis.moving import Moving
 from windlass.stores.redis.options import Options
-from windlass.stores.redis.prepare import prepare
+from windlass.stores.redis.prepare import Vouching, prepare
 from windlass.stores.redis.queues import Queues
 from windlass.stores.redis.runner import Runner
 from windlass.stores.redis.spread_looks import SpreadLooks
@@ -35,7 +35,9 @@ class Room:
         self.moving: Moving | SpreadMoving
         self._queues: Queues | None = None
         if options.spread:
-            self._queues = queues = Queues(self.runner, options.prefix, self._new_request_id)
+            self._queues = queues = Queues(
+                self.runner, options.prefix, self._new_request_id, Vouching(self.runner, options).vouch
+            )
             self.moves, self.looks, self.moving = SpreadMoves(queues), SpreadLooks(queues), SpreadMoving(queues)
         else:
             caller = Caller(self.runner, self.prefix, self._new_request_id)

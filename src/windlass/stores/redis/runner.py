@@ -14,6 +14,7 @@ from windlass.core.errors import OutcomeUnknown, StoreMoved, StoreUnavailable, W
 from windlass.core.failpoint import reach
 from windlass.core.topics import Hub, Topic
 from windlass.kit.connections import Connections
+from windlass.stores.redis.away import Away
 from windlass.stores.redis.faults import Fault, NotReplicated, is_elsewhere, kind, translate
 from windlass.stores.redis.line import Refused, Word
 from windlass.stores.redis.options import Options, Place
@@ -31,6 +32,8 @@ _LATE: Final = 0.3
 """Seconds that a server may be late to notice that nobody wants to wait any longer: it looks ten times in a second."""
 ONE_OF_SEVERAL: Final = 2.0
 """Seconds in which one server of several must let us in, or another one is asked."""
+_ROUND_PATIENCE: Final = 1.0
+"""Seconds after which a round goes on to the next queue where no server answers."""
 _TOLD: Final = struct.Struct(">I")
 _AT_ONCE: Final = 5
 """Redirections that are followed without a pause: after that a Cluster is not in order."""
@@ -50,19 +53,23 @@ class Runner:
         self._clock = clock
         self._places: Places = places_of(options)
         self._connections: dict[Place, Connections[Wire]] = {}
+        self._away = Away(options.where)
 
-    def look(self, prefix: str, name: str, ask: Ask) -> Awaitable[bytes]:
+    def look(self, prefix: str, name: str, ask: Ask, *, in_round: bool = False) -> Awaitable[bytes]:
         """Run a script that only reads."""
-        return self._run(_Call(prefix, script(name), ask))
+        return self._run(_Call(prefix, script(name), ask, in_round=in_round))
 
-    def run(self, prefix: str, name: str, ask: Ask, *, doubt: str | None = None) -> Awaitable[bytes]:
+    def run(
+        self, prefix: str, name: str, ask: Ask, *, doubt: str | None = None, in_round: bool = False
+    ) -> Awaitable[bytes]:
         """Run a script that changes something.
 
         When a connection was lost it is run again until the deadline, and told so: one that must not be done twice has
         a request in `ask`, by which it knows. If it is still not known at the deadline whether it was done,
-        `OutcomeUnknown(doubt)` is raised, or without a `doubt` a `StoreUnavailable` that is retryable.
+        `OutcomeUnknown(doubt)` is raised, or without a `doubt` a `StoreUnavailable` that is retryable. What is done
+        `in_round` is given up sooner where no server answers, but for a claim that is in doubt.
         """
-        return self._run(_Call(prefix, script(name), ask, doubt=doubt, writes=True))
+        return self._run(_Call(prefix, script(name), ask, doubt=doubt, writes=True, in_round=in_round))
 
     async def ask(self, prefix: str, *words: Word) -> object:
         """Send a plain command that only reads to the server that has the keys which begin with `prefix`."""
@@ -72,14 +79,16 @@ class Runner:
         """Return where the server is that has the keys which begin with `prefix`."""
         return await self._places.find(prefix, deadline)
 
-    def moved(self, prefix: str, error: Exception) -> None:
-        """Learn that a server is not the one, or does not answer."""
-        self._places.moved(prefix, error)
+    def learn(self, prefix: str, place: Place, error: Exception) -> bool:
+        """Learn from an error whether the server at `place` is not the one, or does not answer; return whether so."""
+        moved = kind(error) in (Fault.ELSEWHERE, Fault.LOST)
+        if moved:
+            self._places.moved(prefix, place, error)
+        return moved
 
     async def close(self) -> None:
         """Let go of every connection."""
-        for connections in self._connections.values():
-            await connections.close()
+        await asyncio.gather(*[connections.close() for connections in self._connections.values()])
 
     def abandon(self) -> None:
         """Let go of the parent's connections, in a forked child."""
@@ -104,7 +113,8 @@ class Runner:
     async def _finish(self, tries: "_Tries[T]") -> T:
         """Try on one connection after the other until it is done, or time is over."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._options.timeout
+        began = loop.time()
+        deadline = began + self._options.timeout
         pause = _FIRST_PAUSE
         while True:
             try:
@@ -112,13 +122,15 @@ class Runner:
             except Exception as error:  # noqa: BLE001 - judged below, where nothing holds on to its frames
                 met = error
             # replicas were waited for as long as there was time
-            if kind(met) is Fault.FINAL or isinstance(met, NotReplicated):
+            if kind(met) is Fault.FINAL or isinstance(met, NotReplicated) or tries.passed_by:
                 raise self._verdict(tries, met)
             if tries.redirected > _AT_ONCE or not is_elsewhere(met):
                 left = deadline - _LAST_TRY - loop.time()
                 await asyncio.sleep(min(left, pause * random.random()))  # noqa: S311 - spreads load, no secret
                 pause = min(pause * 2, _LONGEST_PAUSE)
-            if loop.time() > deadline - _LAST_TRY:
+            last_try = deadline - _LAST_TRY
+            if loop.time() > (min(last_try, began + _ROUND_PATIENCE) if tries.may_give_up else last_try):
+                self._away.note(tries.prefix, tries.silent)
                 raise self._verdict(tries, met)
 
     def _heard(self, call: "_Call", reply: bytes) -> bytes:
@@ -134,13 +146,26 @@ class Runner:
         return reply[end:]
 
     async def _try(self, tries: "_Tries[T]", deadline: float) -> T:
+        place = None
         try:
             place = await self._places.find(tries.prefix, deadline)
-            async with self._at(place).session(deadline) as wire:
-                return await tries.do(self, wire, deadline)
+            if tries.may_give_up:
+                self._pass_by(tries, place)
+            connections = self._at(place)
+            with connections.lent(connections.take_idle() or await connections.take(deadline)) as wire:
+                reply = await tries.do(self, wire, deadline)
         except Exception as error:
-            self._learn(tries, error)
+            self._learn(tries, place, error)
             raise
+        self._away.forget(tries.prefix, place)
+        return reply
+
+    def _pass_by(self, tries: "_Tries[T]", place: Place) -> None:
+        """Raise where nobody answered a moment ago."""
+        refusal = self._away.refusal(tries.prefix, place)
+        if refusal is not None:
+            tries.passed_by = True
+            raise refusal
 
     async def run_on(self, wire: Wire, call: "_Call", deadline: float) -> bytes:
         """Run a script on one connection."""
@@ -168,13 +193,14 @@ class Runner:
         if have_it < self._options.wait:
             raise NotReplicated(have_it, self._options.wait)
 
-    def _learn(self, tries: "_Tries[T]", error: Exception) -> None:
-        fault = kind(error)
-        tries.in_doubt |= tries.sent and tries.writes and fault is Fault.LOST
+    def _learn(self, tries: "_Tries[T]", place: Place | None, error: Exception) -> None:
+        # the server alone can say that nothing was done
+        tries.in_doubt |= tries.sent and tries.writes and not isinstance(error, Refused)
         tries.sent = False
-        if fault in (Fault.ELSEWHERE, Fault.LOST):
-            self._places.moved(tries.prefix, error)
+        if place is not None and not tries.passed_by and self.learn(tries.prefix, place, error):
             tries.redirected += 1
+            if kind(error) is Fault.LOST:
+                tries.silent = place
 
     def _verdict(self, tries: "_Tries[T]", error: Exception) -> WindlassError:
         fault = translate(error, self._options.where)
@@ -191,13 +217,22 @@ class Runner:
 class _Tries(ABC, Generic[T]):
     """Something that was asked for, and what became of it so far."""
 
-    def __init__(self, prefix: str, *, doubt: str | None = None, writes: bool = False) -> None:
+    def __init__(self, prefix: str, *, doubt: str | None = None, writes: bool = False, in_round: bool = False) -> None:
         self.prefix = prefix
         self.doubt = doubt
         self.writes = writes
         self.sent = False
         self.in_doubt = False
         self.redirected = 0
+        self.silent: Place | None = None
+        self.passed_by = False
+        self.gives = False
+        self._in_round = in_round
+
+    @property
+    def may_give_up(self) -> bool:
+        """Whether others wait that need not: a claim that may have been given is nobody's until its lease ends."""
+        return self._in_round and not (self.in_doubt and self.gives)
 
     @abstractmethod
     def do(self, runner: Runner, wire: Wire, deadline: float) -> Awaitable[T]:
@@ -219,9 +254,19 @@ class _Command(_Tries[object]):
 class _Call(_Tries[bytes]):
     """A script."""
 
-    def __init__(self, prefix: str, made: Script, ask: Ask, *, doubt: str | None = None, writes: bool = False) -> None:
-        super().__init__(prefix, doubt=doubt, writes=writes)
+    def __init__(
+        self,
+        prefix: str,
+        made: Script,
+        ask: Ask,
+        *,
+        doubt: str | None = None,
+        writes: bool = False,
+        in_round: bool = False,
+    ) -> None:
+        super().__init__(prefix, doubt=doubt, writes=writes, in_round=in_round)
         self.script = made
+        self.gives = made.name == "claim"
         self._ask = ask
 
     def do(self, runner: Runner, wire: Wire, deadline: float) -> Awaitable[bytes]:

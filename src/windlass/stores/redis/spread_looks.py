@@ -12,6 +12,7 @@ from windlass.core.looks import AuditEntry, Glance, JobPage, Place, ServerRecord
 from windlass.core.schedule import DueSchedules, ScheduleList
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.kit.moves.looking import STRANDED_MOST
+from windlass.stores.redis.failures import Failures
 from windlass.stores.redis.looks import Looks
 from windlass.stores.redis.queues import Queues
 
@@ -25,16 +26,20 @@ class SpreadLooks:
 
     async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
         """Return jobs with history and log."""
-        found = await asyncio.gather(*[looks.get(ids) for looks in await self._all()])
-        return [next((job for job in jobs if job is not None), None) for jobs in zip(*found, strict=True)] or [
-            None for _ in ids
-        ]
+        failures = Failures()
+        found = await failures.gather([looks.get(ids) for looks in await self._all()])
+        jobs = [next((job for job in each if job is not None), None) for each in zip(*found, strict=True)]
+        # one that was not found may be in a queue that does not answer
+        failures.throw_unless(bool(jobs) and None not in jobs)
+        return jobs or [None for _ in ids]
 
     async def glance(self, ids: Collection[JobId]) -> dict[JobId, Glance]:
         """Return where jobs stand."""
         found: dict[JobId, Glance] = {}
-        for glances in await asyncio.gather(*[looks.glance(ids) for looks in await self._all()]):
+        failures = Failures()
+        for glances in await failures.gather([looks.glance(ids) for looks in await self._all()]):
             found = glances | found
+        failures.throw_unless(found.keys() >= set(ids))
         return found
 
     async def jobs(self, chosen: JobFilter, *, after: int | None, limit: int) -> list[Job]:
@@ -68,17 +73,21 @@ class SpreadLooks:
     async def stats(self, queue: str | None = None) -> list[QueueStats]:
         """Count by state."""
         names = await self._queues.names() if queue is None else [queue]
-        found = await asyncio.gather(*[self._queues.looks(name).stats(name) for name in names])
+        found = await asyncio.gather(*[looks.stats(name) for name, looks in self._each(names)])
         return [stats for part in found for stats in part]
 
     async def due_in(self, queues: Sequence[str]) -> timedelta | None:
-        """Return how long it is until the next scheduled job comes due."""
-        found = await asyncio.gather(*[self._queues.looks(name).due_in([name]) for name in queues])
+        """Return how long it is until the next scheduled job comes due, of those queues that answer."""
+        failures = Failures()
+        found = await failures.gather([looks.due_in([name]) for name, looks in self._each(queues)])
+        failures.throw_unless(bool(found))
         return min((span for span in found if span is not None), default=None)
 
     async def paused(self, queues: Sequence[str]) -> list[str]:
-        """Return which queues are paused."""
-        found = await asyncio.gather(*[self._queues.looks(name).paused([name]) for name in queues])
+        """Return which queues are paused, of those that answer."""
+        failures = Failures()
+        found = await failures.gather([looks.paused([name]) for name, looks in self._each(queues)])
+        failures.throw_unless(bool(found))
         return [name for part in found for name in part]
 
     async def kinds(self, queue: str, known: Collection[str] = ()) -> list[str]:
@@ -106,14 +115,18 @@ class SpreadLooks:
     async def schedules(self, ids: Collection[str] | None = None) -> ScheduleList:
         """Return schedules, and the store's time."""
         home = await self._queues.home.looks.schedules([])
-        found = await asyncio.gather(*[looks.schedules(ids) for looks in await self._all()])
+        failures = Failures()
+        found = await failures.gather([looks.schedules(ids) for looks in await self._all()])
         schedules = [schedule for part in found for schedule in part.schedules]
+        failures.throw_unless(ids is not None and {schedule.id for schedule in schedules} >= set(ids))
         return ScheduleList(home.now, sorted(schedules, key=lambda schedule: schedule.id))
 
     async def due_schedules(self, declared: Collection[str], *, limit: int) -> DueSchedules:
-        """Return what is due."""
+        """Return what is due, in those queues that answer: schedules of the others must not keep these waiting."""
+        failures = Failures()
         home = await self._queues.home.looks.due_schedules(declared, limit=limit)
-        found = await asyncio.gather(*[looks.due_schedules(declared, limit=limit) for looks in await self._all()])
+        found = await failures.gather([looks.due_schedules(declared, limit=limit) for looks in await self._all()])
+        failures.throw_unless(bool(found))
         due = [(schedule.next_run_at or home.now, schedule.id, schedule) for part in found for schedule in part.due]
         due.sort(key=lambda one: one[:2])
         ahead = [part.next_run_at for part in found if part.next_run_at is not None] + [one[0] for one in due[limit:]]
@@ -140,4 +153,9 @@ class SpreadLooks:
         return await self._queues.home.looks.kv_scan(prefix, after=after, limit=limit)
 
     async def _all(self) -> list[Looks]:
-        return [self._queues.looks(name) for name in await self._queues.names()]
+        return [looks for _, looks in self._each(await self._queues.names())]
+
+    def _each(self, names: Sequence[str]) -> list[tuple[str, Looks]]:
+        """Return the looks at each of these queues: of several, one that does not answer is given up soon."""
+        looks = self._queues.looks if len(names) == 1 else self._queues.round_looks
+        return [(name, looks(name)) for name in names]

@@ -3,8 +3,8 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
-from typing import TypeVar
+from datetime import UTC, datetime, timedelta
+from typing import Final, TypeVar
 
 from windlass.core.errors import NotAtomicHere
 from windlass.core.ids import JobId
@@ -34,6 +34,9 @@ from windlass.stores.redis.spread_schedules import SpreadSchedules
 A = TypeVar("A")
 R = TypeVar("R")
 
+_NOT_KNOWN: Final = Renewed(datetime.fromtimestamp(0, UTC), cancel_requested=False)
+"""Stands for a claim in a queue that does not answer: no end is known to which it holds."""
+
 
 class SpreadMoves:
     """See `Moves`: each call goes to the queue that it is about, or to the keys that belong to no queue."""
@@ -54,7 +57,7 @@ class SpreadMoves:
         refused = refusal(jobs, jobs[0].queue)
         if refused is not None:
             raise refused
-        return await (await self._queues.of(jobs[0].queue)).moves.enqueue(jobs, request_id)
+        return await (await self._queues.taking(jobs[0].queue)).moves.enqueue(jobs, request_id)
 
     async def claim(self, request: ClaimRequest, request_id: str | None) -> list[Claim]:
         """Give up to `limit` ready jobs, one queue after the other."""
@@ -68,7 +71,8 @@ class SpreadMoves:
                 asked = request._replace(queues=[queue], limit=request.limit - len(claims))
                 named = None if request_id is None else f"{request_id}@{queue}"
                 with failures.noted():
-                    claims += await self._queues.claims(queue).claim(asked, named)
+                    part = self._queues.claims(queue)
+                    claims += await (part.round if len(queues) > 1 else part.moves).claim(asked, named)
         # what was claimed is the caller's, whatever became of the other queues
         failures.throw_unless(bool(claims))
         if not claims and not all(map(self._queues.has, queues)):
@@ -88,9 +92,29 @@ class SpreadMoves:
         return await self._by_token(settlements, [one.token for one in settlements], settle, Settled.LOST)
 
     async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
-        """Let claims hold for `lease` from now."""
-        tokens = [token for _, token in claims]
-        return await self._by_token(claims, tokens, lambda moves, part: moves.renew(part, lease), None)
+        """Let claims hold for `lease` from now.
+
+        Of those in a queue that does not answer nothing is known. That is raised, unless there is something to tell of
+        the others, which would not be told again: then they are said to hold, until the next time.
+        """
+        queues = [queue_of(token) for _, token in claims]
+        if len(set(queues)) == 1:
+            return await self._parts(claims, queues, lambda moves, part: moves.renew(part, lease), None)
+        answers = [None if queue is None else _NOT_KNOWN for queue in queues]
+
+        async def renew(queue: str, places: Sequence[int]) -> None:
+            known = await self._queues.known(queue)
+            part = [claims[at] for at in places]
+            renewed = [None] * len(part) if known is None else await known.round.renew(part, lease)
+            for at, answer in zip(places, renewed, strict=True):
+                answers[at] = answer
+
+        failures = Failures()
+        parts = _places_of(queues)
+        await failures.gather([renew(*part) for part in parts.items()])
+        found = [answers[at] for places in parts.values() for at in places]
+        failures.throw_unless(any(one is None or one.cancel_requested for one in found))
+        return answers
 
     async def note(self, notes: Sequence[Note]) -> list[bool]:
         """Write progress and log lines of running jobs."""
@@ -129,7 +153,7 @@ class SpreadMoves:
                 asked = request._replace(queues=[name], limit=request.limit - len(rescued))
                 with failures.noted():
                     part = await self._queues.known(name)
-                    rescued += [] if part is None else await part.moves.rescue(asked, retention)
+                    rescued += [] if part is None else await part.round.rescue(asked, retention)
         failures.throw_unless(bool(rescued))
         return rescued
 
@@ -140,7 +164,7 @@ class SpreadMoves:
         for name in await self._queues.names():
             if done < limit:
                 with failures.noted():
-                    done += await (await self._queues.of(name)).moves.promote(limit=limit - done)
+                    done += await (await self._queues.of(name)).round.promote(limit=limit - done)
         failures.throw_unless(done > 0)
         return done
 
@@ -151,7 +175,7 @@ class SpreadMoves:
         for name in await self._queues.names():
             if done < limit:
                 with failures.noted():
-                    done += await (await self._queues.of(name)).moves.prune(retention, limit=limit - done)
+                    done += await (await self._queues.of(name)).round.prune(retention, limit=limit - done)
         failures.throw_unless(done > 0)
         return done
 
@@ -220,10 +244,7 @@ class SpreadMoves:
         otherwise: R,
     ) -> list[R]:
         answers = [otherwise] * len(asked)
-        parts: defaultdict[str, list[int]] = defaultdict(list)
-        for at, queue in enumerate(queues):
-            if queue is not None:
-                parts[queue].append(at)
+        parts = _places_of(queues)
 
         async def one(queue: str, places: Sequence[int]) -> None:
             known = await self._queues.known(queue)
@@ -240,3 +261,12 @@ class SpreadMoves:
             if failure is not None:
                 raise failure
         return answers
+
+
+def _places_of(queues: Sequence[str | None]) -> dict[str, list[int]]:
+    """Return where in what was asked for each queue stands."""
+    parts: defaultdict[str, list[int]] = defaultdict(list)
+    for at, queue in enumerate(queues):
+        if queue is not None:
+            parts[queue].append(at)
+    return parts

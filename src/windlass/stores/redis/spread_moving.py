@@ -50,7 +50,7 @@ class SpreadMoving:
 
     async def unpack(self, parcel: Parcel) -> bool:
         """Put the jobs of a parcel in line, if it is the next one."""
-        return await (await self._queues.of(parcel.queue)).moving.unpack(parcel)
+        return await (await self._queues.taking(parcel.queue)).moving.unpack(parcel)
 
     async def unpacked(self, move: str, queue: str) -> Unpacked | None:
         """Return the last parcel of a move and a queue."""

@@ -23,7 +23,7 @@ class SpreadSchedules:
         at = await self._queues.queue_of_schedule(schedule.id)
         if at != schedule.queue and not await self._keep_new(schedule, at, expected):
             return None
-        part = await self._queues.of(schedule.queue)
+        part = await self._queues.taking(schedule.queue)
         revision = await part.moves.write_schedule(schedule, expected=expected)
         if revision is None or await self._queues.keep_schedule(schedule.id, schedule.queue) == schedule.queue:
             return revision
@@ -75,7 +75,7 @@ class SpreadSchedules:
             if found is None or found.revision != firing.revision:
                 return Fired(FireOutcome.LOST, None if found is None else found.last_job_id)
             raise refused
-        return await (await self._queues.of(at)).moves.fire(firing)
+        return await (await self._queues.taking(at)).moves.fire(firing)
 
     async def _kept(self, schedule_id: str, queue: str) -> Schedule | None:
         found = (await self._queues.looks(queue).schedules([schedule_id])).schedules

@@ -3,12 +3,16 @@
 import itertools
 import os
 import socket
+import ssl
 from typing import Any, Final
+
+import hiredis
 
 from windlass.stores.redis.line import Line, Refused, Word, open_line
 from windlass.stores.redis.options import Options, Place
 
 _numbers: Final = itertools.count(1)
+_UNASKED: Final = "the server has sent a reply that nobody had asked for"
 _abandoned: Final[list[object]] = []
 
 
@@ -19,9 +23,8 @@ class Wire:
     is still to come would be read by the next caller.
     """
 
-    def __init__(self, line: Line, place: Place) -> None:
+    def __init__(self, line: Line) -> None:
         """Own `line` from now on."""
-        self.place = place
         self.number = next(_numbers)
         self.idle_since = 0.0
         self.outdated = False
@@ -36,14 +39,23 @@ class Wire:
 
     @property
     def broken(self) -> bool:
-        """Whether nobody may use it again: it is gone, or a reply was left alone."""
-        return self._under_way or self.outdated or self.closed
+        """Whether nobody may use it again: it is gone, or a reply was left alone, or came that nobody asked for."""
+        return self._under_way or self.outdated or self.closed or self._line.has_unread
 
     async def ask(self, *words: Word, deadline: float | None = None) -> Any:  # noqa: ANN401 - whatever the server answers
-        """Send a command and return the reply; raises a `Refused`, or why there is none by `deadline`."""
+        """Send a command and return the reply; raises `Refused`, or an `OSError` where there is none by `deadline`."""
         self._under_way = True
+        if self._line.has_unread:
+            # it would be taken for the answer to this
+            self._line.cut()
+            raise ConnectionError(_UNASKED)
         self._line.send(*words)
-        reply = await self._line.next(deadline)
+        try:
+            reply = await self._line.next(deadline)
+        except (hiredis.ProtocolError, ssl.SSLError) as error:
+            # it was in order when we logged in, so this is a loss like any other: what was sent may have been done
+            message = f"what the server sent could not be read: {error}"
+            raise ConnectionError(message) from error
         self._under_way = False
         if isinstance(reply, Refused):
             self.outdated = reply.code == "READONLY"
@@ -83,4 +95,4 @@ class Wire:
 
 async def open_wire(options: Options, place: Place) -> Wire:
     """Connect to the server at `place`; raises what the system raises, or a `Refused`."""
-    return Wire(await open_line(options, place), place)
+    return Wire(await open_line(options, place))

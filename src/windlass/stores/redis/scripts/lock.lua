@@ -7,7 +7,7 @@ local lock = found and cmsgpack.unpack(found)
 if lock and lock[1] ~= ask.holder and lock[2] > now then
     return cmsgpack.pack(false)
 end
--- the time in it is what counts: the expiry only sweeps up behind it
+-- the time in it is what counts: the expiry only clears it away afterwards
 local left = math.min(ask.ttl / 1000 + SPARE, 2^52)
 call('SET', key, cmsgpack.pack({ask.holder, later(ask.ttl)}), 'PX', int(left))
 return cmsgpack.pack(true)

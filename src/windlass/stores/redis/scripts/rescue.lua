@@ -46,6 +46,8 @@ for _, queue in ipairs(ask.queues or call('SMEMBERS', P .. 'queues')) do
                 passed = passed + 1
             end
         end
+        -- the next page is read from what is left
+        flush()
     until #ids < PAGE or #rescued >= ask.limit
 end
 finish()

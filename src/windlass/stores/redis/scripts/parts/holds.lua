@@ -1,7 +1,7 @@
 -- Unique keys. A hold is {name, key, until, hold_for, on_conflict, match_payload, digest}; who holds one is kept as
 -- {job id, digest, when time frees it}.
 local SPARE = 60000
-local SWEPT_AT_ONCE = 10
+local FORGOTTEN_AT_ONCE = 10
 
 local function is_over(held)
     return held[3] and held[3] <= now
@@ -20,7 +20,7 @@ end
 -- write down that time will free a key, and forget some that it has freed
 local function note_time(name, at, left)
     local timed = P .. 'timed'
-    for _, over in ipairs(call('ZRANGE', timed, '-inf', int(now), 'BYSCORE', 'LIMIT', 0, SWEPT_AT_ONCE)) do
+    for _, over in ipairs(call('ZRANGE', timed, '-inf', int(now), 'BYSCORE', 'LIMIT', 0, FORGOTTEN_AT_ONCE)) do
         call('ZREM', timed, over)
     end
     call('ZADD', timed, int(at), name)
@@ -32,7 +32,7 @@ end
 local function write_holder(name, held)
     local key = P .. 'hold|' .. name
     if held[3] then
-        -- the time in it is what counts: this only sweeps up behind it
+        -- the time in it is what counts: this only clears it away afterwards
         local left = math.min((held[3] - now) / 1000 + SPARE, 2^52)
         call('SET', key, cmsgpack.pack(held), 'PX', int(left))
         note_time(name, held[3], left)
