@@ -60,11 +60,12 @@ class Asked(NamedTuple):
 
 
 class S3Server:
-    """Serves buckets. `calls` counts what it was asked for, by the name of the call."""
+    """Serves buckets. `calls` counts what it was asked for, by the name of the call, and `reads` by what was read."""
 
     def __init__(self) -> None:
         self.buckets: Final[dict[str, Bucket]] = {}
         self.calls: Final[Counter[str]] = Counter()
+        self.reads: Final[Counter[str]] = Counter()
         self._clients: Final[set[StreamWriter]] = set()
         self._server: asyncio.Server
 
@@ -101,6 +102,8 @@ class S3Server:
             raise Refused(404, "NoSuchBucket")
         if call not in _CALLS:
             raise Refused(501, "NotImplemented")
+        if call == "GetObject":
+            self.reads[key] += 1
         return _CALLS[call](Asked(request, self.buckets[name], key, query_of(request.target)))
 
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:

@@ -8,10 +8,10 @@ from http.client import IncompleteRead, RemoteDisconnected
 import pytest
 
 from proofs.faulty_s3 import Done, FaultyS3
-from proofs.s3_faults import NONE, WITH_A_BODY, WITH_EVERY_CALL, Fault, Faults, Plan
+from proofs.s3_faults import BURST, NONE, SKEWED, WITH_A_BODY, WITH_EVERY_CALL, Fault, Faults, Plan
 from tests.redis.ports import free_port
 from tests.slatedb import s3
-from tests.slatedb.asking import Told, ask
+from tests.slatedb.asking import Told, ask, ask_within
 from tests.slatedb.weed import Weed
 
 BODY = b"a body of some length"
@@ -74,6 +74,46 @@ def test_what_loses_its_answer_is_done(faulty: FaultyS3, fault: Fault) -> None:
         put(faulty)
 
     assert is_there()
+
+
+def test_a_clock_that_is_said_to_be_wrong_is_refused(faulty: FaultyS3) -> None:
+    faulty.change(only("skewed"))
+
+    told = put(faulty)
+
+    assert (told.status, b"RequestTimeTooSkewed" in told.body) == (403, True)
+    assert not is_there()
+
+
+def test_what_is_held_is_done_and_never_answered(faulty: FaultyS3) -> None:
+    faulty.change(only("held"))
+
+    with pytest.raises(TimeoutError):
+        ask_within(0.2, faulty.endpoint, "PUT", f"/{s3.BUCKET}/a", BODY)
+
+    assert is_there()
+    assert faulty.calls == {Done("PutObject", "held"): 1}
+
+
+def test_a_stale_list_is_the_one_that_was_given_last(faulty: FaultyS3) -> None:
+    names = f"/{s3.BUCKET}?list-type=2"
+    faulty.change(only("stale list"))
+    first = ask(faulty.endpoint, "GET", names).body
+    put(faulty)
+
+    assert ask(faulty.endpoint, "GET", names).body == first
+    faulty.change(NONE)
+    assert ask(faulty.endpoint, "GET", names).body != first
+
+
+def test_bursts_and_wrong_clocks_come_in_turns_as_often_as_they_are_planned() -> None:
+    plan = Plan(Faults(share=0.0, burst_every=100), seed=1)
+
+    planned = [plan.fault("PutObject") for _ in range(399)]
+
+    assert planned[99:119] == planned[299:319] == ["burst"] * BURST
+    assert planned[199:204] == ["skewed"] * SKEWED
+    assert sum(each is not None for each in planned) == 2 * BURST + SKEWED
 
 
 @pytest.mark.parametrize("fault", ["reset", "stall"])

@@ -1,4 +1,5 @@
 from datetime import timedelta
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -107,6 +108,16 @@ def test_a_url_names_a_place(url: str, place: tuple[str, str, str, str]) -> None
 
 def test_a_folder_is_named_by_its_absolute_path() -> None:
     assert address_of("slatedb+file:///var/jobs").path == "/var/jobs"
+
+
+def test_one_folder_is_one_place_however_it_is_spelt(tmp_path: Path) -> None:
+    folder = tmp_path.resolve() / "jobs"
+    folder.mkdir()
+    (tmp_path / "link").symlink_to(folder)
+
+    spelt = [folder, f"{tmp_path}/./jobs", f"{tmp_path}//jobs", f"{folder}/../jobs", tmp_path / "link"]
+
+    assert {address_of(f"slatedb+file://{each}").place for each in spelt} == {("file", "", str(folder), None)}
 
 
 def test_only_buckets_wait_between_two_durable_writes() -> None:

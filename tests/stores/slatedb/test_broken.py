@@ -1,11 +1,12 @@
 """A database that breaks under its owner: callers are told, and it is opened anew by itself."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, Final, NoReturn, TypeVar
 
 import pytest
+from slatedb.uniffi import FlushOptions, FlushType
 
 from tests.stores.slatedb.lived import job, numbered
 from tests.stores.slatedb.opened import (
@@ -13,16 +14,20 @@ from tests.stores.slatedb.opened import (
     Held,
     database_of,
     engine_of,
+    eventually,
+    eventually_is,
+    impatient,
     in_room,
     new_address,
     opened,
     recorded,
+    room_of,
     until_full,
 )
 from windlass.core.errors import OutcomeUnknown, StoreUnavailable, WindlassError
 from windlass.core.failpoint import arm, disarm
 from windlass.core.requests import ClaimRequest, Settled
-from windlass.core.topics import OWNER
+from windlass.core.topics import OWNER, Topic
 from windlass.stores.slatedb import SlateStore, opening, owning, queues
 from windlass.testing.conformance.given import settlement
 
@@ -189,3 +194,100 @@ async def test_a_store_whose_database_is_broken_can_be_closed_and_opened() -> No
 
     async with opened(address) as store:
         assert [claim.job.id for claim in await store.claim(REQUEST)] == [numbered(1)]
+
+
+@pytest.mark.parametrize("breaks_at", ["write", "flush"])
+async def test_jobs_claimed_when_the_database_breaks_go_back_when_it_is_open_again(
+    store: SlateStore, breaks_at: str
+) -> None:
+    await store.enqueue([job(1)])
+    claim = await breaking(store, breaks_at, lambda: store.claim(REQUEST))
+
+    assert isinstance(claim, StoreUnavailable)
+
+    async def claimed_again() -> int:
+        claims, _ = await repeated(lambda: store.claim(REQUEST))
+        return len(claims)
+
+    await eventually_is(claimed_again, 1)
+    assert await counts_are_right(store)
+
+
+async def breaking(store: SlateStore, at: str, call: Callable[[], Awaitable[object]]) -> WindlassError:
+    """Make a call, which is done, and whose database breaks before it is answered; return what the caller is told."""
+    engine = engine_of(store)
+    name = {"write": "write", "flush": "flush_with_options"}[at]
+    work = getattr(engine, name)
+
+    async def done_and_broken(*arguments: object) -> NoReturn:
+        setattr(engine, name, work)
+        await work(*arguments)
+        if at == "write":
+            await engine.flush_with_options(FlushOptions(flush_type=FlushType.WAL))
+        message = "broken by plan"
+        raise OSError(message)
+
+    setattr(engine, name, done_and_broken)
+    with pytest.raises(WindlassError) as told:
+        await call()
+    return told.value
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_settlement_in_doubt_is_what_the_database_has_when_it_is_open_again(
+    store: SlateStore, *, lost: bool
+) -> None:
+    await store.enqueue([job(1)])
+    [claim] = await store.claim(REQUEST)
+    end = settlement(claim, keep=False)
+    if lost:
+        vars(engine_of(store))["write"] = _pretend
+    error = await breaking(store, "flush", lambda: store.settle([end]))
+
+    assert isinstance(error, OutcomeUnknown)
+    result, _ = await repeated(lambda: store.settle([end]))
+
+    assert result == [Settled.DONE if lost else Settled.REPEATED]
+    assert await store.settle([end]) == [Settled.LOST if lost else Settled.REPEATED]
+    assert await counts_are_right(store)
+
+
+async def _pretend(_: object) -> None:
+    """Write nothing."""
+
+
+async def test_whoever_looks_after_the_store_goes_on_after_a_mistake(
+    store: SlateStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    expire, mistakes = owning.Owning.expire, iter(["a mistake"])
+
+    def fail_once(self: owning.Owning) -> WindlassError:
+        for mistake in mistakes:
+            raise KeyError(mistake)
+        return expire(self)
+
+    monkeypatch.setattr(owning.Owning, "expire", fail_once)
+    held = Held(store)
+    with impatient(store):
+        await eventually(lambda: "a mistake" in caplog.text)
+
+        with pytest.raises(OutcomeUnknown):
+            await store.enqueue([job(1)])
+    await held.let_go()
+
+
+async def test_whoever_flushes_goes_on_after_a_mistake(store: SlateStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    ring, mistakes = room_of(store).hub.ring, iter(["a mistake"])
+
+    def fail_once(topics: Iterable[Topic]) -> None:
+        for mistake in mistakes:
+            raise KeyError(mistake)
+        ring(topics)
+
+    monkeypatch.setattr(room_of(store).hub, "ring", fail_once)
+    await store.enqueue([job(1)])
+
+    [done], _ = await repeated(lambda: store.enqueue([job(2)]))
+
+    assert done.id == numbered(2)
+    assert (await store.stats("email"))[0].pending == 2

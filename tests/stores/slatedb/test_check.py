@@ -93,6 +93,16 @@ async def test_an_owner_that_was_not_seen_lately_owns_it_no_more(
     assert gone.startswith("no process owns it; far:1 did until 2026-01-01 12:")
 
 
+async def test_an_owner_that_cannot_be_read_is_an_error(database: Database, address: Address, clock: FakeClock) -> None:
+    await database.write({keys.OWNER: b"{}"})
+
+    finding = await _found(database, address, clock, "owner")
+
+    assert (finding.level, finding.message) == ("error", "who owns it cannot be read")
+    assert finding.advice is not None
+    assert "take_over=1" in finding.advice
+
+
 async def test_a_count_that_is_wrong_is_an_error(database: Database, address: Address, clock: FakeClock) -> None:
     kept = await read_queue(database, "email")
     assert kept is not None

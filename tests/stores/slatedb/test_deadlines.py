@@ -19,11 +19,13 @@ from tests.stores.slatedb.opened import (
     pending,
     until_full,
 )
+from windlass.core.duration import ZERO
 from windlass.core.errors import OutcomeUnknown, StoreUnavailable
-from windlass.core.job import Job
+from windlass.core.job import Failure, Job
 from windlass.core.requests import ClaimRequest, Settled
 from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
+from windlass.core.verdict import ToRetry
 from windlass.stores.slatedb import SlateStore
 from windlass.testing.conformance.given import settlement
 
@@ -189,3 +191,57 @@ async def until_it_answers(store: SlateStore) -> None:
                 await asyncio.sleep(0.02)
             else:
                 return
+
+
+@pytest.mark.parametrize("given_up", [True, False])
+@pytest.mark.parametrize("back", [True, False])
+async def test_a_settlement_in_doubt_that_left_no_record_is_no_lost_claim_when_it_is_repeated(
+    store: SlateStore, *, given_up: bool, back: bool
+) -> None:
+    await store.enqueue([job(1), job(2)])
+    gone, retried = await store.claim(REQUEST)
+    ends = [settlement(gone, keep=False), settlement(retried, ToRetry(ZERO, Failure("boom")))]
+    held = Held(store, given_up=given_up)
+
+    with impatient(store):
+        error = await error_of(asyncio.ensure_future(store.settle(ends)))
+        assert isinstance(error, OutcomeUnknown)
+        if not back:
+            # it is asked before it is durable, and told when it is
+            assert isinstance(await error_of(asyncio.ensure_future(store.settle(ends))), OutcomeUnknown)
+    await held.let_go()
+    [again] = await store.claim(REQUEST)
+
+    assert again.job.id == retried.job.id
+    assert await store.settle(ends) == [Settled.REPEATED, Settled.REPEATED]
+    # a token that has settled nothing is as stale as before
+    stale = settlement(gone)._replace(token=retried.token)
+    assert await store.settle([stale]) == [Settled.LOST]
+
+
+async def test_a_settlement_whose_caller_has_gone_is_no_lost_claim_when_it_is_repeated(store: SlateStore) -> None:
+    await store.enqueue([job(1)])
+    [claim] = await store.claim(REQUEST)
+    held = Held(store)
+    first = asyncio.ensure_future(store.settle([settlement(claim, keep=False)]))
+    await held.begun()
+
+    first.cancel()
+    await held.let_go()
+    await store.stats()
+
+    assert await store.settle([settlement(claim, keep=False)]) == [Settled.REPEATED]
+
+
+async def test_a_stale_settlement_in_doubt_stays_stale(store: SlateStore) -> None:
+    await store.enqueue([job(1), job(2)])
+    claim, other = await store.claim(REQUEST)
+    stale = settlement(claim, keep=False)._replace(token=other.token)
+    held = Held(store)
+
+    with impatient(store):
+        both = asyncio.ensure_future(store.settle([stale, settlement(claim, keep=False)]))
+        assert isinstance(await error_of(both), OutcomeUnknown)
+    await held.let_go()
+
+    assert await store.settle([stale]) == [Settled.LOST]

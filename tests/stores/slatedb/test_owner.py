@@ -172,3 +172,19 @@ async def test_a_process_whose_machine_is_not_known_is_not_proven_to_have_ended(
 
     with pytest.raises(StoreOwned):
         await check_free(address, NOW)
+
+
+@needs_proc
+async def test_a_process_that_cannot_be_seen_is_not_proven_to_have_ended(
+    address: Address, other: subprocess.Popen[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `hidepid` hides the processes of other users."""
+    await put(address, owner.encode(owner_of(other)))
+    monkeypatch.setattr(owner, "_PROC", tmp_path)
+
+    with pytest.raises(StoreOwned):
+        await check_free(address, NOW)
+
+    other.kill()
+    other.wait()
+    await check_free(address, NOW)

@@ -90,6 +90,22 @@ async def test_who_is_not_let_in_is_told_which_variables_to_check(monkeypatch: p
     assert SECRET not in str(refused.value)
 
 
+async def test_a_clock_that_is_wrong_is_named_and_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    with new_bucket_url() as url:
+        parts = parse(url, ["slatedb+s3"])
+        monkeypatch.setattr(running().server, "answer", find_the_time_wrong)
+
+        with pytest.raises(StoreUnavailable, match="the clock of this machine") as refused:
+            await check_free(read_address(parts.scheme, parts.host, parts.path, parts.options), NOW)
+
+    assert refused.value.retryable
+    assert "AWS_" not in str(refused.value)
+
+
+def find_the_time_wrong(_: Request) -> Answer:
+    return Answer(403, body=b"<Error><Code>RequestTimeTooSkewed</Code><Message>by plan</Message></Error>")
+
+
 async def test_an_endpoint_may_stand_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     with new_bucket_url() as url:
         parts = parse(url, ["slatedb+s3"])

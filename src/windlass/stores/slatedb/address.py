@@ -1,5 +1,6 @@
 """From the parts of a URL to an address: which bucket or folder, and how this process works with it."""
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -161,7 +162,8 @@ def _folder(host: str, path: str) -> str:
             "slatedb+file:// is followed by the absolute path of a folder, with three slashes: slatedb+file:///a/b"
         )
         raise InvalidURL(message)
-    return folder
+    # one folder has one owner, however it is spelt
+    return os.path.realpath(folder)
 
 
 def _bucket(scheme: str, host: str) -> str:

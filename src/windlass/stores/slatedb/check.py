@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Final
 
+import msgspec
+
 from windlass.core.looks import Finding
 from windlass.core.states import State
 from windlass.kit.moves.looking import of_move
@@ -49,7 +51,15 @@ async def _owner(view: View, now: datetime) -> Finding:
     value = await view.get(keys.OWNER)
     if value is None:
         return Finding("owner", "ok", "no process owns it")
-    owner = decode(value)
+    try:
+        owner = decode(value)
+    except msgspec.MsgspecError:
+        return Finding(
+            "owner",
+            "error",
+            "who owns it cannot be read",
+            "if no process does, open it once with ?take_over=1, which writes it anew",
+        )
     if now - owner.seen_at >= OWNER_ALIVE or has_ended(owner):
         return Finding("owner", "ok", f"no process owns it; {owner.name} did until {_shown(owner.seen_at)}")
     return Finding("owner", "ok", f"{owner.name} has owned it since {_shown(owner.since)}")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from windlass.core.clock import Clock
-from windlass.core.errors import StoreMoved, StoreUnavailable, WindlassError
+from windlass.core.errors import Fenced, StoreMoved, StoreUnavailable, WindlassError
 from windlass.core.failpoint import reach
 from windlass.core.topics import Hub, Topic
 from windlass.stores.slatedb.calls import Answer, Call, answer
@@ -30,7 +30,9 @@ class Group:
 class Dispatcher:
     """Serves calls on one database, group after group; belongs to one event loop.
 
-    `given_up` is told of calls whose caller has gone. `broken` is why nothing can be served any more.
+    `given_up` is told of calls whose caller has gone, with what was done for it, and `in_doubt` of calls that are under
+    way still when their caller is told that nobody knows what becomes of them. `broken` is why nothing can be served
+    any more.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Dispatcher:
         clock: Clock,
         spacing: float,
         given_up: Callable[[Call, Any], None],
+        in_doubt: Callable[[Call, Any], None],
         beat: Callable[[Table], None],
     ) -> None:
         self._database = database
@@ -50,6 +53,7 @@ class Dispatcher:
         self._clock = clock
         self._spacing = spacing
         self._given_up = given_up
+        self._in_doubt = in_doubt
         self._beat = beat
         self._groups: deque[Group] = deque()
         self._to_flush = asyncio.Event()
@@ -58,6 +62,8 @@ class Dispatcher:
         self._carried = 0
         """How many groups the flush under way carries."""
         self._serving: list[Call] = []
+        self._expired: set[Call] = set()
+        """Those of `_serving` whose callers wait no longer."""
         self._looks: dict[asyncio.Task[None], Call] = {}
         self._behind = False
         self._idle = asyncio.Event()
@@ -72,17 +78,23 @@ class Dispatcher:
     async def serve(self, calls: list[Call]) -> None:
         """Do what these calls ask for; each is answered when that is durable."""
         self._serving = calls
+        answers: list[Answer] = []
         try:
-            answers = await self._do(calls)
+            await self._do(calls, answers)
             wrote = await self._table.write()
             self._table.rest()
             await self._begin_looks([call for call in calls if call.move is None], wrote=wrote)
         except Exception as error:  # noqa: BLE001 - every caller is told
             broken = self.break_off(error)
             answer([(call, call.in_doubt(broken)) for call in calls])
+            self._give_up(answers, broken)
             return
         finally:
             self._serving = []
+            expired, self._expired = self._expired, set()
+        for call, result in answers if expired else ():
+            if call in expired:
+                self._in_doubt(call, result)
         news, self._table.news = self._table.news, set()
         self._add(Group(answers, news), wrote=wrote)
 
@@ -110,16 +122,20 @@ class Dispatcher:
 
     def expire(self, before: float, error: WindlassError) -> None:
         """Tell those who have waited since before a moment that nobody knows what became of their calls."""
-        in_groups = (call for group in self._groups for call, _ in group.answers)
-        for calls in (self._serving, self._looks.values(), in_groups):
-            answer([(call, call.in_doubt(error)) for call in calls if call.since < before])
+        serving = [call for call in self._serving if call.since < before]
+        self._expired.update(serving)
+        made = [(call, result) for group in self._groups for call, result in group.answers if call.since < before]
+        for call, result in made:
+            self._in_doubt(call, result)
+        looks = [call for call in self._looks.values() if call.since < before]
+        answer([(call, call.in_doubt(error)) for call in (*serving, *looks, *(call for call, _ in made))])
 
     @property
     def _durable(self) -> bool:
         """Whether all that was written before is durable."""
         return self._idle.is_set() and not self._behind
 
-    async def _do(self, calls: list[Call]) -> list[Answer]:
+    async def _do(self, calls: list[Call], answers: list[Answer]) -> None:
         table = self._table
         table.now = self._clock.now()
         moves = [(call, call.move) for call in calls if call.move is not None]
@@ -127,20 +143,20 @@ class Dispatcher:
         try:
             await table.read(ids)
         except StoreUnavailable as error:
-            return [(call, self._passing(error)) for call, _ in moves]
-        answers: list[Answer] = []
+            answers += [(call, self._passing(error)) for call, _ in moves]
+            return
         for call, move in moves:
             try:
                 answers.append((call, await move.run(table, call.argument)))
             except StoreMoved as error:
                 answers.append((call, error))
             except StoreUnavailable as error:
-                # it could not read what it is about, so it has changed nothing
+                # It could not read what it is about, so it has changed nothing. Those that take what they find, as
+                # rescue and prune do, may have done a part: each job of it is whole, and goes with this group.
                 answers.append((call, self._passing(error)))
             except WindlassError as error:
                 answers.append((call, error))
         self._beat(table)
-        return answers
 
     def _add(self, group: Group, *, wrote: bool) -> None:
         if not wrote and self._durable:
@@ -185,27 +201,33 @@ class Dispatcher:
             if (early := last + self._spacing - loop.time()) > 0:
                 await asyncio.sleep(early)
             self._to_flush.clear()
-            groups = list(self._groups)
-            self._carried = len(groups)
             last = loop.time()
-            error: WindlassError | None = None
             try:
-                reach("slatedb.before_flush")
-                await self._database.flush()
-                reach("slatedb.after_flush")
-            except Exception as failed:  # noqa: BLE001 - every caller is told
-                error = failed if isinstance(failed, WindlassError) else unexpected(failed)
-                if not self._passes(error):
-                    self.break_off(error)
-            self._behind = error is not None
+                await self._flush_once(list(self._groups))
+            except Exception as error:  # noqa: BLE001 - without this task nobody would be answered any more
+                self.break_off(error)
             self._carried = 0
-            for group in groups:
-                if self._groups and self._groups[0] is group:
-                    self._groups.popleft()
-                    self._end(group, error)
             self._room.set()
             if not self._groups:
                 self._idle.set()
+
+    async def _flush_once(self, groups: list[Group]) -> None:
+        """Make what these groups are about durable, and answer them."""
+        self._carried = len(groups)
+        error: WindlassError | None = None
+        try:
+            reach("slatedb.before_flush")
+            await self._database.flush()
+            reach("slatedb.after_flush")
+        except Exception as failed:  # noqa: BLE001 - every caller is told
+            error = failed if isinstance(failed, WindlassError) else unexpected(failed)
+            if not self._passes(error):
+                self.break_off(error)
+        self._behind = error is not None
+        for group in groups:
+            if self._groups and self._groups[0] is group:
+                self._groups.popleft()
+                self._end(group, error)
 
     def _end(self, group: Group, error: WindlassError | None) -> None:
         if group.durable is not None and not group.durable.done():
@@ -218,9 +240,12 @@ class Dispatcher:
             self._hub.ring(group.news)
             return
         answer([(call, call.in_doubt(error)) for call, _ in group.answers])
-        if self._passes(error):
-            # it may become durable yet, and nobody knows of it
-            for call, result in group.answers:
+        self._give_up(group.answers, error)
+
+    def _give_up(self, answers: list[Answer], error: WindlassError) -> None:
+        """Let go of what was done and not told: it may become durable yet, also when the database is opened anew."""
+        if not isinstance(error, Fenced):
+            for call, result in answers:
                 self._given_up(call, result)
 
     def _passes(self, error: WindlassError) -> bool:

@@ -18,9 +18,11 @@ _STATUS: Final = re.compile(
     r"status code: (?P<status>[0-9]{3})[^:]*(?::.*?<Code>(?P<code>\w{1,64})</Code>)?", re.DOTALL
 )
 _MISSING: Final = "failed to find latest transactional object"
+_EXISTS: Final = "transactional object (e.g. manifest) version already exists"
 _DAMAGED: Final = "transactional object"
 _NO_CREDENTIALS: Final = "169.254.169.254"
 _FORBIDDEN: Final = {"401", "403"}
+_SKEWED: Final = "RequestTimeTooSkewed"
 _WRONG: Final = {"301", "307", "400", "404", "405", "501"}
 _MOST_SHOWN: Final = 300
 
@@ -82,6 +84,12 @@ def _translated(error: BaseException, address: Address) -> WindlassError:
         return no_database(address)
     where, said = address.where, _said(error)[:_MOST_SHOWN]
     kind = type(error).__name__
+    if _EXISTS in said:
+        return StoreUnavailable(
+            f"the database at {where} was made meanwhile by another process, or the list of its objects is behind: "
+            "open it again",
+            retryable=True,
+        )
     if kind == "Data" or (kind == "Internal" and _DAMAGED in said):
         return StoreCorrupt(
             f"the database at {where} is damaged, or of another release of SlateDB: {said}; nothing was changed: bring "
@@ -126,6 +134,12 @@ def _unavailable(error: BaseException, address: Address) -> StoreUnavailable:
     said = f"it said {status}" + (f" {code}" if code else "")
     if code == "NoSuchBucket" or status == "404":
         return StoreUnavailable(f"there is no bucket {address.bucket!r} for {address.where}: make it ({said})")
+    if code == _SKEWED:
+        return StoreUnavailable(
+            f"{address.where} refused the call, since the clock of this machine is wrong: set it, by a time server "
+            f"best ({said})",
+            retryable=True,
+        )
     if status in _FORBIDDEN:
         return StoreUnavailable(f"{address.where} refused this process: check {address.credentials} ({said})")
     if status in _WRONG:

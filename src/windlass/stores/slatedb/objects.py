@@ -75,8 +75,13 @@ def _config(address: Address) -> Iterator[tuple[str, str]]:
         yield "allow_http", "true" if endpoint.startswith("http://") else "false"
     if address.region is not None:
         yield "region", address.region
-    yield "timeout", f"{max(address.timeout, LEAST_REQUEST):g}s"
+    yield "timeout", f"{longest_request(address):g}s"
     yield "connect_timeout", f"{_REACH:g}s"
+
+
+def longest_request(address: Address) -> float:
+    """Return after how many seconds one request is given up, and made again."""
+    return max(address.timeout, LEAST_REQUEST)
 
 
 def _given_endpoint(address: Address) -> str | None:

@@ -86,7 +86,11 @@ def has_ended(owner: Owner) -> bool:
     """Whether the process of an owner is proven to have ended."""
     if not owner.machine or owner.machine != _machine() or owner.started is None:
         return False
-    return started_of(owner.pid) != owner.started
+    state, started = _seen(owner.pid)
+    if state is None:
+        # those of other users may be hidden
+        return not _exists(owner.pid)
+    return state in _ENDED or started != owner.started
 
 
 def _is_this(owner: Owner) -> bool:
@@ -104,11 +108,29 @@ def _machine() -> str:
 
 
 def started_of(pid: int) -> str | None:
-    """Return when a process started, in ticks of the machine; None where there is none, or one that has ended."""
+    """Return when a process started, in ticks of the machine; None where none is seen, or one that has ended."""
+    state, started = _seen(pid)
+    return None if state in _ENDED else started
+
+
+def _exists(pid: int) -> bool:
+    """Whether there may be a process, also one that this process is not shown."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        # it is another user's
+        return True
+    return True
+
+
+def _seen(pid: int) -> tuple[str, str] | tuple[None, None]:
+    """Return state and start of a process, as far as this one is shown."""
     try:
         text = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:
-        return None
+        return None, None
     # its name stands in brackets, and may hold anything
     fields = text.rpartition(")")[2].split()
-    return None if fields[_STATE] in _ENDED else fields[_START]
+    return fields[_STATE], fields[_START]

@@ -22,6 +22,7 @@ from windlass.stores.slatedb.doors import open_database
 from windlass.stores.slatedb.faults import fenced, late
 from windlass.stores.slatedb.opening import prepare, read_begin
 from windlass.stores.slatedb.table import Table
+from windlass.stores.slatedb.untold import Untold
 
 BEAT_ALONG: Final = timedelta(seconds=1)
 """A beat goes with a write that is made anyway, so often."""
@@ -32,12 +33,20 @@ OPEN_AGAIN_AFTER: Final = 1.0
 class Owning:
     """Gives whoever has calls the dispatcher that serves them; belongs to one event loop.
 
-    `given_up` is told of calls whose caller has gone. `lost` is the error of all calls once another process owns the
-    database.
+    `given_up` is told of calls whose caller has gone, `in_doubt` of those whose caller was told that nobody knows what
+    became of them. `untold` are settlements that were done all the same. `lost` is the error of all calls once another
+    process owns the database.
     """
 
     def __init__(
-        self, address: Address, clock: Clock, rng: Rng, hub: Hub, *, given_up: Callable[[Call, Any], None]
+        self,
+        address: Address,
+        clock: Clock,
+        rng: Rng,
+        hub: Hub,
+        *,
+        given_up: Callable[[Call, Any], None],
+        in_doubt: Callable[[Call, Any], None],
     ) -> None:
         self.lost: Fenced | None = None
         self._address = address
@@ -45,6 +54,8 @@ class Owning:
         self._rng = rng
         self._hub = hub
         self._given_up = given_up
+        self._in_doubt = in_doubt
+        self.untold = Untold()
         self._owner = owner.here(clock.now())
         self._beaten_at = self._owner.seen_at
         self._tried_at = 0.0
@@ -67,9 +78,18 @@ class Owning:
             # those that work through somebody who serves have processes of their own
             self._ended |= {key for key, server in table.servers.items() if server.details.get(SERVED) != "yes"}
         table.ended_servers = self._ended
+        table.untold = self.untold
+        await self.untold.compare(table)
         spacing = self._address.flush.total_seconds()
         self._dispatcher = dispatcher = Dispatcher(
-            database, table, self._hub, clock=self._clock, spacing=spacing, given_up=self._given_up, beat=self._beat
+            database,
+            table,
+            self._hub,
+            clock=self._clock,
+            spacing=spacing,
+            given_up=self._given_up,
+            in_doubt=self._in_doubt,
+            beat=self._beat,
         )
         return dispatcher
 

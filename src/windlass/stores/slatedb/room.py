@@ -21,7 +21,7 @@ from windlass.core.topics import Hub
 from windlass.core.verdict import ToReleased
 from windlass.stores.slatedb.address import Address, Place
 from windlass.stores.slatedb.calls import Call, Look, Move, answer
-from windlass.stores.slatedb.faults import forked, unexpected
+from windlass.stores.slatedb.faults import forked, logger, unexpected
 from windlass.stores.slatedb.moves import claim
 from windlass.stores.slatedb.owning import Owning
 from windlass.stores.slatedb.table import Table
@@ -62,7 +62,10 @@ class Room:
         self._waiting: deque[Call] = deque()
         self._called = asyncio.Event()
         self._awake = False
-        self._owning = Owning(address, clock, rng, self.hub, given_up=self._give_back)
+        self._over = False
+        self._later: list[Call] = []
+        """Calls that nobody waits for, and that are to be made when the database is open again."""
+        self._owning = Owning(address, clock, rng, self.hub, given_up=self._give_back, in_doubt=self._remember)
         self._loop: asyncio.AbstractEventLoop | None = None
         threading.Thread(target=self._run, name="windlass slatedb", daemon=True).start()
 
@@ -91,6 +94,9 @@ class Room:
 
     def _put(self, call: Call) -> None:
         self._waiting.append(call)
+        if self._over:
+            # whoever called before that may come only now
+            self._refuse(ClientClosed())
         if not self._awake:
             self._awake = True
             self._wake()
@@ -105,7 +111,7 @@ class Room:
         try:
             asyncio.run(self._work())
         finally:
-            self.stopping = True
+            self.stopping = self._over = True
             # who called while it was closed
             self._refuse(ClientClosed())
             self.closed.set_result(None)
@@ -141,6 +147,9 @@ class Room:
         except Exception as error:  # noqa: BLE001 - whoever waits is told
             self._refuse(error if isinstance(error, WindlassError) else unexpected(error))
             return
+        if dispatcher.broken is not None:
+            self._refuse(dispatcher.broken)
+            return
         calls: list[Call] = []
         while self._waiting and len(calls) < MOST_CALLS:
             call = self._waiting.popleft()
@@ -154,23 +163,47 @@ class Room:
         """Beat, look whether the database is still ours, and tell those who have waited for too long."""
         while True:
             await asyncio.sleep(LOOK_EVERY)
-            if self._owning.look_for_others() and self._owning.lost is not None:
-                self._refuse(self._owning.lost)
-            late = self._owning.expire()
-            before = time.monotonic() - self._owning.patience
-            while self._waiting and self._waiting[0].since < before:
-                answer([(self._waiting.popleft(), late)])
-            if self._owning.beat_is_due:
-                self._put(Call(OWNER_BEAT, None, None))
+            try:
+                self._look_around()
+            except Exception:  # noqa: BLE001 - without it nobody is told of a deadline, nor of another owner
+                logger.exception("looking after the store failed: it is tried again")
+
+    def _look_around(self) -> None:
+        if self._owning.look_for_others() and self._owning.lost is not None:
+            self._refuse(self._owning.lost)
+            self._later.clear()
+        late = self._owning.expire()
+        before = time.monotonic() - self._owning.patience
+        while self._waiting and self._waiting[0].since < before:
+            self._tell([self._waiting.popleft()], late)
+        later, self._later = self._later, []
+        for call in later:
+            self._put(Call(call.move, call.argument, None))
+        if self._owning.beat_is_due:
+            self._put(Call(OWNER_BEAT, None, None))
 
     def _refuse(self, error: WindlassError) -> None:
         """Tell all who wait; nothing of their calls was begun."""
-        waiting = list(self._waiting)
-        self._waiting.clear()
-        answer([(call, error) for call in waiting])
+        waiting: list[Call] = []
+        # one by one: others put theirs in meanwhile
+        with contextlib.suppress(IndexError):
+            while True:
+                waiting.append(self._waiting.popleft())
+        self._tell(waiting, error)
+
+    def _tell(self, calls: list[Call], error: WindlassError) -> None:
+        """Tell those who wait why their calls were not begun; jobs that go back do so later."""
+        answer([(call, error) for call in calls])
+        self._later += [call for call in calls if call.move is SETTLE and call.future is None]
+
+    def _remember(self, call: Call, result: Any) -> None:  # noqa: ANN401 - what was done
+        """Know a settlement that was done when its caller, who was not told, repeats it."""
+        if call.move is SETTLE and not isinstance(result, BaseException):
+            self._owning.untold.add(call.argument.settlements, result)
 
     def _give_back(self, call: Call, result: Any) -> None:  # noqa: ANN401 - what the call was answered
         """Put jobs back that were claimed for a caller who has gone."""
+        self._remember(call, result)
         if call.move is CLAIM and not isinstance(result, BaseException):
             claims: list[Claim] = result
             settlements = [Settlement(given.job.id, given.token, ToReleased()) for given in claims]

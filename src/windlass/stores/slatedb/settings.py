@@ -20,12 +20,12 @@ class _Sizes(NamedTuple):
     cached: int
     table: int
     merged: int
-    fetched: int
+    read: int
 
 
 # each of them saves requests to a bucket, while a file that was just read or written is in the system's memory anyway
-_IN_A_BUCKET: Final = _Sizes(cached=4 * _MIB, table=4 * _MIB, merged=16 * _MIB, fetched=_MIB)
-_IN_A_FOLDER: Final = _Sizes(cached=2 * _MIB, table=2 * _MIB, merged=4 * _MIB, fetched=_MIB // 8)
+_IN_A_BUCKET: Final = _Sizes(cached=4 * _MIB, table=4 * _MIB, merged=16 * _MIB, read=_MIB)
+_IN_A_FOLDER: Final = _Sizes(cached=2 * _MIB, table=2 * _MIB, merged=4 * _MIB, read=_MIB // 8)
 
 
 def settings_of(address: Address) -> Settings:
@@ -94,7 +94,7 @@ def values_of(address: Address) -> dict[str, object]:
         "compactor_options.worker.max_concurrent_compactions": 1,
         "compactor_options.worker.max_subcompactions": 1,
         "compactor_options.worker.max_fetch_tasks": 2,
-        "compactor_options.worker.bytes_to_fetch": sizes.fetched,
+        "compactor_options.worker.bytes_to_fetch": sizes.read,
         "compactor_options.worker.max_sst_size": sizes.merged,
         "garbage_collector_options.wal_fence_options.dry_run": True,
         # a file system cannot write over a file if it is as expected, which these files need: nothing would be removed

@@ -71,7 +71,6 @@ KV: Final = Move(12, keep.kv_write)
 LOCK: Final = Move(13, keep.lock)
 UNLOCK: Final = Move(14, keep.unlock)
 BEAT: Final = Move(15, keep.beat)
-ENDED_SERVERS: Final[Move[None, list[str]]] = Move(16, keep.ended_servers)
 LEAVE: Final = Move(16, keep.leave)
 AUDIT: Final = Move(17, keep.write_audit)
 WRITE_SCHEDULE: Final = Move(18, enqueue.write_schedule)
@@ -85,6 +84,9 @@ LET_GO: Final = Move(26, parcels.let_go)
 TAKE_KEYS: Final = Move(27, parcels.take_keys)
 SET_MOVED: Final = Move(28, parcels.set_moved)
 PACK: Final = Move(29, parcels.pack)
+ENDED_SERVERS: Final[Move[None, list[str]]] = Move(30, keep.ended_servers)
+MOST_UNSETTLED: Final = 1_000
+"""Ends of jobs that a server lets wait: they lie in the one process that also holds what the engine does."""
 
 
 class SlateStore:
@@ -106,6 +108,7 @@ class SlateStore:
             survives_process=address.kind != "memory",
             replies_can_be_lost=True,
             one_owner=True,
+            most_unsettled=MOST_UNSETTLED,
         )
 
     async def open(self) -> None:

@@ -27,6 +27,7 @@ from windlass.stores.slatedb.known import Known, Written
 from windlass.stores.slatedb.loading import gets, load_records
 from windlass.stores.slatedb.minutes import Minutes
 from windlass.stores.slatedb.queues import Queue, index_of, place_of
+from windlass.stores.slatedb.untold import Untold
 from windlass.stores.slatedb.view import View
 
 JOBS_KEPT: Final = 2_000
@@ -69,7 +70,8 @@ class Table(table.Table):
         self._touched: set[Queue] = set()
         self._fronts: dict[bytes, Front] = {}
         self.ended_servers: set[str] = set()
-        self.swept: dict[bytes, bytes] = {}
+        self.untold = Untold()
+        self.pruned_to: dict[bytes, bytes] = {}
         self._holders = Holders(self._changes)
         self.holds = Holds(self._holders)
         self._begins = {index: begin for kept in begin.queues.values() for index, begin in kept.begins}

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from windlass.core.duration import ZERO
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Note, Token
-from windlass.core.requests import ClaimRequest, Renewed, Settlement, SettleResult
+from windlass.core.requests import ClaimRequest, Renewed, Settled, Settlement, SettleResult
 from windlass.core.states import State
 from windlass.kit.moves import claiming, moving, settling
 from windlass.kit.moves.record import Record
@@ -120,6 +120,8 @@ async def settle(table: Table, call: SettleCall) -> list[SettleResult]:
         if settlement.then:
             await read_for_enqueue(table, settlement.then)
     results = [settling.settle(table, settlement, table.now) for settlement in call.settlements]
+    if Settled.LOST in results:
+        results = table.untold.told(call.settlements, results)
     if call.request_id is not None:
         write_receipt(table, call.request_id, Receipt(settled=list(map(kept_result, results))))
     return results

@@ -85,8 +85,9 @@ async def write_timings(table: Table, timings: Sequence[TimingCount]) -> None:
     added: defaultdict[bytes, Counter[tuple[Literal["waited", "ran"], int]]] = defaultdict(Counter)
     for minute, queue, kind, what, within, count in timings:
         added[keys.minute(minute, queue, kind, family=keys.TIMINGS)][what, within] += count
-    for key, counts in added.items():
-        value = await table.value(key)
+    # all of them are read before one is written: if that fails, the caller repeats all of them
+    kept = [await table.value(key) for key in added]
+    for (key, counts), value in zip(added.items(), kept, strict=True):
         for what, within, count in () if value is None else records.timings(value):
             counts[what, within] += count
         table.put(key, records.encode([(*of, count) for of, count in sorted(counts.items())]))
