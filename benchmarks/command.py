@@ -58,6 +58,8 @@ def _engine(options: argparse.Namespace) -> Generator[dict[str, str]]:
 
 
 def _run(options: argparse.Namespace, folder: Path, engine: dict[str, str]) -> Report:
+    # before all else: each measurement loads the code anew, and it may be another one by the end
+    described = machine.describe(folder)
     trial = Trial(str(folder), options.jobs, options.seconds, options.pickups, options.rows)
     runner = Runner(trial)
     known = [runner.introduce(name) for name in options.contestants or contestants.STORES[options.store]]
@@ -70,7 +72,7 @@ def _run(options: argparse.Namespace, folder: Path, engine: dict[str, str]) -> R
         findings.append(finding)
         _say(f"{len(findings)}/{len(steps)} {finding.contestant} {finding.measurement} {_gist(finding)}")
     return Report(
-        machine=machine.describe(folder) | engine,
+        machine=described | engine,
         sizes={"repetitions": options.repeat, "jobs": options.jobs, "rows of a large store": options.rows},
         contestants=present,
         missing=[one for one in known if one.missing is not None],

@@ -6,11 +6,15 @@ import resource
 import sqlite3
 from pathlib import Path
 
+from benchmarks.commit import commit
+
 
 def describe(folder: Path) -> dict[str, str]:
-    """Return the interpreter, the engine, the processor count and the kind of disk under `folder`."""
+    """Return the interpreter, the commit, the engine, the processor count and the kind of disk under `folder`."""
+    known = commit()
     return {
         "Python": platform.python_version(),
+        **({} if known is None else {"commit": known}),
         "SQLite": sqlite3.sqlite_version,
         "system": f"{platform.system()} {platform.machine()}",
         "cores": str(os.cpu_count()),

@@ -1,19 +1,18 @@
-"""SAQ on uvloop: its worker takes and finishes one job per round trip, many at once.
+"""SAQ on Redis and on Postgres, both on uvloop: its worker takes and finishes one job per round trip, many at once.
 
 It has no call for many jobs: they are enqueued by 64 callers.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks import asynchronous, redis_databases
+from benchmarks import asynchronous, postgres_databases, redis_databases
 from benchmarks.contestant import Arrived, Contestant, Role
 from benchmarks.workload import QUEUE, Payload
 
-NAME = "saq"
 FUNCTION = "nothing"
 AT_ONCE = 20
 """Concurrent jobs."""
@@ -61,31 +60,47 @@ class Queue:
         return left
 
 
-@asynccontextmanager
-async def open_queue(folder: Path, *, keep: bool = False) -> AsyncGenerator[Queue]:
-    """Open the database of a folder with SAQ's own settings."""
-    queue = saq.Queue.from_url(redis_databases.url_of(folder), name=QUEUE)
-    await queue.connect()
-    yield Queue(queue, keep=keep)
-    await queue.disconnect()
+def _opening(url_of: Callable[[Path], str]) -> asynchronous.Open:
+    @asynccontextmanager
+    async def open_queue(folder: Path, *, keep: bool = False) -> AsyncGenerator[Queue]:
+        """Open the database of a folder with SAQ's own settings."""
+        queue = saq.Queue.from_url(url_of(folder), name=QUEUE)
+        await queue.connect()
+        yield Queue(queue, keep=keep)
+        await queue.disconnect()
+
+    return open_queue
 
 
-CONTESTANT = Contestant(
-    name=NAME,
-    role=Role.PEER,
-    distribution="saq",
-    module="saq.queue.redis",
-    how=f"its worker on uvloop, {AT_ONCE} jobs at once, claimed and finished one by one; one call for each job",
-    durability=redis_databases.durability,
-    measures={
-        "enqueue_one": asynchronous.enqueue_one(open_queue),
-        "enqueue_callers": asynchronous.enqueue_callers(open_queue),
-        "enqueue_many": asynchronous.enqueue_many(open_queue),
-        "claim_deleted": asynchronous.drain(NAME, open_queue, keep=False),
-        "claim_kept": asynchronous.drain(NAME, open_queue, keep=True),
-        "end_to_end": asynchronous.end_to_end(NAME, open_queue),
-        "pickup": asynchronous.pickup(NAME, open_queue),
-    },
-    consume=asynchronous.worker_consumer(open_queue),
-    produce=asynchronous.bulk_producer(open_queue),
+def _contestant(
+    name: str, module: str, driver: str, open_queue: asynchronous.Open, durability: Callable[[Path], str]
+) -> Contestant:
+    return Contestant(
+        name=name,
+        role=Role.PEER,
+        distribution="saq",
+        module=module,
+        how=f"its worker on {driver}uvloop, {AT_ONCE} jobs at once, finished one by one; one call for each job",
+        durability=durability,
+        measures={
+            "enqueue_one": asynchronous.enqueue_one(open_queue),
+            "enqueue_callers": asynchronous.enqueue_callers(open_queue),
+            "enqueue_many": asynchronous.enqueue_many(open_queue),
+            "claim_deleted": asynchronous.drain(name, open_queue, keep=False),
+            "claim_kept": asynchronous.drain(name, open_queue, keep=True),
+            "end_to_end": asynchronous.end_to_end(name, open_queue),
+            "pickup": asynchronous.pickup(name, open_queue),
+        },
+        consume=asynchronous.worker_consumer(open_queue),
+        produce=asynchronous.bulk_producer(open_queue),
+    )
+
+
+REDIS = _contestant("saq", "saq.queue.redis", "", _opening(redis_databases.url_of), redis_databases.durability)
+POSTGRES = _contestant(
+    "saq-postgres",
+    "saq.queue.postgres",
+    "psycopg and ",
+    _opening(postgres_databases.url_of),
+    postgres_databases.durability,
 )
