@@ -31,6 +31,7 @@ from proofs import (
     slatedb_faults,
     slatedb_kills,
     slatedb_lines,
+    slatedb_storage,
     slatedb_takeover,
     stale,
     stops,
@@ -39,13 +40,35 @@ from proofs import (
 )
 from proofs.report import Report, Verdict
 
+
+def restarts(scale: int) -> fleet.Plan:
+    """Return the plan by which a database is gone again and again, with some seconds of work in between."""
+    crashes = max(20 // scale, 1)
+    return fleet.Plan(
+        jobs=1_250 * (crashes + 1), kills=0, cuts=0, crashes=crashes, stops_too=True, longest_down=15, steady=True
+    )
+
+
+def on_a_cluster(scale: int) -> fleet.Plan:
+    """Return the plan by which each master of a Cluster is killed twice, under jobs of several queues."""
+    return fleet.Plan(
+        jobs=20_000 // scale,
+        queues=("default", "mail", "reports", "images", "billing", "search"),
+        kills=max(30 // scale, 2),
+        standstills=max(3 // scale, 1),
+        cuts=max(60 // scale, 4),
+        crashes=max(6 // scale, 1),
+        longest_down=2.0,
+    )
+
+
 PARTS: dict[str, Callable[[Path, int], Report]] = {
     "processes": lambda folder, scale: processes.prove(folder, processes.Plan(jobs=40_000 // scale)),
     "producer-kills": lambda folder, scale: producer_kills.prove(
         folder, producer_kills.Plan(acknowledged=10_000 // scale, kills=max(50 // scale, 2))
     ),
     "stale": lambda folder, scale: stale.prove(folder, stale.Plan(stale=500 // scale)),
-    "machine": lambda folder, scale: machine.prove(folder, machine.Plan(examples=5_000 // scale)),
+    "machine": lambda folder, scale: machine.prove(folder, machine.Plan(examples=2_000 // scale)),
     "failpoints": lambda folder, scale: failpoints.prove(folder, failpoints.Plan(stride=scale)),
     "checkpoints": lambda folder, scale: checkpoints.prove(folder, checkpoints.Plan(seconds=60 / scale)),
     "server-kills": lambda folder, scale: server_kills.prove(
@@ -72,40 +95,51 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
     "fleet": lambda folder, scale: fleet.prove(
         folder,
         fleet.Plan(
-            jobs=50_000 // scale, kills=max(100 // scale, 2), cuts=max(200 // scale, 4), crashes=max(5 // scale, 1)
+            jobs=50_000 // scale,
+            kills=max(100 // scale, 2),
+            standstills=max(10 // scale, 1),
+            cuts=max(200 // scale, 4),
+            crashes=max(5 // scale, 1),
         ),
     ),
-    "restarts": lambda folder, scale: fleet.prove(
+    "fleet-pgbouncer": lambda folder, scale: fleet.prove_through_pgbouncer(
         folder,
-        fleet.Plan(jobs=20_000 // scale, kills=0, cuts=0, crashes=max(10 // scale, 1), stops_too=True, longest_down=10),
-        "restarts",
+        fleet.Plan(
+            jobs=10_000 // scale,
+            kills=max(20 // scale, 2),
+            standstills=max(2 // scale, 1),
+            cuts=max(40 // scale, 4),
+            crashes=max(6 // scale, 2),
+            stops_too=True,
+            longest_down=2.0,
+        ),
     ),
+    "restarts": lambda folder, scale: fleet.prove_restarts(folder, restarts(scale)),
     "failover": lambda folder, scale: failover.prove(
         folder, failover.Plan(failovers=max(20 // scale, 3), unwaited=max(6 // scale, 2))
     ),
     "redis-fleet": lambda folder, scale: fleet.prove_on_redis(
         folder,
         fleet.Plan(
-            jobs=20_000 // scale,
-            kills=max(30 // scale, 2),
-            cuts=max(60 // scale, 4),
+            jobs=50_000 // scale,
+            kills=max(100 // scale, 2),
+            standstills=max(10 // scale, 1),
+            cuts=max(200 // scale, 4),
             crashes=max(20 // scale, 1),
             longest_down=2.0,
         ),
     ),
-    "redis-restarts": lambda folder, scale: fleet.prove_on_redis(
-        folder,
-        fleet.Plan(jobs=5_000 // scale, kills=0, cuts=0, crashes=max(10 // scale, 1), stops_too=True, longest_down=10),
-        "redis-restarts",
-    ),
+    "redis-cluster": lambda folder, scale: fleet.prove_on_a_cluster(folder, on_a_cluster(scale)),
+    "redis-spread": lambda folder, scale: fleet.prove_on_a_cluster(folder, on_a_cluster(scale), spread=True),
+    "redis-restarts": lambda folder, scale: fleet.prove_restarts_on_redis(folder, restarts(scale)),
     "redis-terminations": lambda folder, scale: terminations.prove_on_redis(
-        folder, terminations.Plan(calm=15 / scale, seconds=30 / scale)
+        folder, terminations.Plan(calm=15 / scale, seconds=60 / scale)
     ),
     "redis-everysec": lambda folder, scale: redis_everysec.prove(
         folder, redis_everysec.Plan(jobs=10_000 // scale, stops=max(20 // scale, 2))
     ),
     "terminations": lambda folder, scale: terminations.prove(
-        folder, terminations.Plan(calm=15 / scale, seconds=30 / scale)
+        folder, terminations.Plan(calm=15 / scale, seconds=300 / scale)
     ),
     "late-commit": lambda folder, scale: late_commit.prove(
         folder, late_commit.Plan(times=50 // scale, worked_before=max(20_000 // scale, 6_000))
@@ -135,10 +169,12 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
     ),
     "slatedb-kills-s3": lambda folder, scale: slatedb_kills.prove(
         folder,
-        slatedb_kills.Plan(
-            jobs=10_000 // scale, kills=max(50 // scale, 2), store="s3", store_kills=max(5 // scale, 1), opens_within=20
-        ),
+        slatedb_kills.Plan(jobs=10_000 // scale, kills=max(50 // scale, 2), store="s3", store_kills=max(5 // scale, 1)),
     ),
+    "slatedb-kills-deleting": lambda folder, scale: slatedb_kills.prove(
+        folder, slatedb_kills.Plan(jobs=10_000 // scale, kills=max(50 // scale, 2), keep=False)
+    ),
+    "slatedb-storage": lambda folder, scale: slatedb_storage.prove(folder, slatedb_storage.Plan(jobs=20_000 // scale)),
     "slatedb-takeover": lambda folder, scale: slatedb_takeover.prove(
         folder, slatedb_takeover.Plan(jobs=5_000 // scale, takeovers=max(50 // scale, 2))
     ),
@@ -146,7 +182,10 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
         folder, slatedb_takeover.Plan(jobs=5_000 // scale, takeovers=max(50 // scale, 2), store="s3")
     ),
     "slatedb-s3-faults": lambda folder, scale: slatedb_faults.prove(
-        folder, slatedb_faults.Plan(calls=10_000 // scale, stores=max(6 // scale, 1), outages=max(6 // scale, 2))
+        folder,
+        slatedb_faults.Plan(
+            calls=10_000 // scale, stores=max(6 // scale, 1), outages=max(6 // scale, 2), bursts=max(20 // scale, 2)
+        ),
     ),
     "slatedb-s3-lines": lambda folder, scale: slatedb_lines.prove(
         folder, slatedb_lines.Plan(jobs=max(40 // scale, slatedb_lines.BATCH))
@@ -157,6 +196,14 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
     "moves": lambda folder, scale: moves.prove(folder, moves.Plan(jobs=100_000 // scale, kills=max(10 // scale, 4))),
     "memory": lambda folder, scale: memory.prove(folder, memory.Plan(jobs=100_000 // scale)),
 }
+TIMED: dict[str, Callable[[Path, float], Report]] = {
+    "checkpoints": lambda folder, seconds: checkpoints.prove(folder, checkpoints.Plan(seconds=seconds)),
+    "terminations": lambda folder, seconds: terminations.prove(folder, terminations.Plan(seconds=seconds)),
+    "redis-terminations": lambda folder, seconds: terminations.prove_on_redis(
+        folder, terminations.Plan(seconds=seconds)
+    ),
+}
+"""Parts that last as long as they are told to."""
 EXIT_CODES = {Verdict.HOLDS: 0, Verdict.BROKEN: 1, Verdict.VOID: 2}
 
 
@@ -165,13 +212,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--report", type=Path, help="also write the table to this file, as markdown")
     parser.add_argument("--smaller", type=int, default=1, metavar="N", help="a try with the numbers divided by N")
-    parser.add_argument("--seconds", type=float, help="checkpoints alone: how long")
+    parser.add_argument("--seconds", type=float, help=f"how long, for {', '.join(TIMED)}")
+    parser.add_argument("--examples", type=int, help="machine alone: how many on each store")
     parser.add_argument("--folder", type=Path, help="where the store is put, on a disk that you choose")
     chosen = parser.parse_args(arguments)
+    if chosen.seconds is not None and chosen.part not in TIMED:
+        parser.error(f"--seconds is for {', '.join(TIMED)}")
+    if chosen.examples is not None and chosen.part != "machine":
+        parser.error("--examples is for machine")
     with TemporaryDirectory(dir=chosen.folder) as folder:
         place = Path(folder).resolve()
-        if chosen.part == "checkpoints" and chosen.seconds is not None:
-            report = checkpoints.prove(place, checkpoints.Plan(seconds=chosen.seconds))
+        if chosen.seconds is not None:
+            report = TIMED[chosen.part](place, chosen.seconds)
+        elif chosen.examples is not None:
+            report = machine.prove(place, machine.Plan(examples=chosen.examples))
         else:
             report = PARTS[chosen.part](place, chosen.smaller)
     sys.stdout.write(report.text())

@@ -29,7 +29,7 @@ T = TypeVar("T")
 PATIENCE: Final = 30.0
 PIECE: Final = 16
 """How many bytes pass at once where the line is slow."""
-_CODES: Final[dict[Fault, str]] = {"500": "InternalError", "503": "SlowDown", "429": "TooManyRequests"}
+_CODES: Final = {"500": "InternalError", "503": "SlowDown", "429": "TooManyRequests", "403": "RequestTimeTooSkewed"}
 
 
 class Done(NamedTuple):
@@ -42,6 +42,7 @@ class Done(NamedTuple):
 class _Request(NamedTuple):
     call: str
     method: str
+    target: str
     whole: bytes
 
 
@@ -65,6 +66,7 @@ class FaultyS3:
         self._clients: Final[set[StreamWriter]] = set()
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._errors: Final[list[Exception]] = []
+        self._lists: Final[dict[str, _Answer]] = {}
 
     @property
     def endpoint(self) -> str:
@@ -150,12 +152,15 @@ class FaultyS3:
 
     async def _live(self, reader: StreamReader, writer: StreamWriter) -> None:
         self._clients.add(writer)
-        line = _Line(self._plan, self._to, reader, writer)
+        line = _Line(self._plan, self._to, reader, writer, self._lists)
         try:
             # a client that goes away, and a server that does, are nothing to tell of
             with suppress(OSError, asyncio.IncompleteReadError):
                 while request := await line.read():
                     fault = self._plan.fault(request.call)
+                    if fault == "stale list" and request.target not in self._lists:
+                        self._plan.put_back(request.call, fault)
+                        fault = None
                     # counted first: who has the answer may look at once
                     done = Done(request.call, fault or "passed")
                     self.calls[done] += 1
@@ -180,13 +185,21 @@ class _Line:
     """One connection of a client, and the one to the server that serves it."""
 
     def __init__(
-        self, plan: Plan, to: tuple[str | None, int | None], reader: StreamReader, writer: StreamWriter
+        self,
+        plan: Plan,
+        to: tuple[str | None, int | None],
+        reader: StreamReader,
+        writer: StreamWriter,
+        lists: dict[str, _Answer],
     ) -> None:
+        """Share `lists`, the last answer to each call that asks for one, with all others."""
         self._plan = plan
         self._to = to
         self._reader = reader
         self._writer = writer
         self._server: tuple[StreamReader, StreamWriter] | None = None
+        self._lists = lists
+        self._refused = 0
 
     async def read(self) -> _Request | None:
         """Return the next request of the client."""
@@ -196,7 +209,7 @@ class _Line:
         body = await read_request_body(self._reader, head)
         await self._travel(len(head.whole) + len(body))
         method, target, _ = (word.decode() for word in head.words)
-        return _Request(call_of(method, target), method, head.whole + body)
+        return _Request(call_of(method, target), method, target, head.whole + body)
 
     async def answer(self, request: _Request, fault: Fault | None) -> bool:
         """Do to a request what is planned for it; return whether the connection goes on."""
@@ -207,6 +220,20 @@ class _Line:
             case "500" | "503" | "429":
                 await self._refuse(fault)
                 return not faults.slow_close
+            case "skewed":
+                await self._refuse("403")
+                return not faults.slow_close
+            case "burst":
+                self._refused += 1
+                await self._refuse("500" if self._refused % 2 else "503")
+                return not faults.slow_close
+            case "stale list":
+                await self._give(self._lists[request.target])
+            case "held":
+                await self._ask(request)
+                # it ends when the client does
+                await self._reader.read()
+                return False
             case "slow":
                 await asyncio.sleep(self._plan.seconds(faults.slow))
                 await self._give(await self._ask(request))
@@ -240,12 +267,12 @@ class _Line:
         self._forget_server()
         self._writer.close()
 
-    async def _refuse(self, fault: Fault) -> None:
+    async def _refuse(self, status: str) -> None:
         slow_close = self._plan.faults.slow_close
-        body = f"<Error><Code>{_CODES[fault]}</Code><Message>by plan</Message></Error>"
+        body = f"<Error><Code>{_CODES[status]}</Code><Message>by plan</Message></Error>"
         close = "connection: close\r\n" if slow_close else ""
         head = (
-            f"HTTP/1.1 {fault} Refused\r\n{close}content-type: application/xml\r\ncontent-length: {len(body)}\r\n\r\n"
+            f"HTTP/1.1 {status} Refused\r\n{close}content-type: application/xml\r\ncontent-length: {len(body)}\r\n\r\n"
         )
         await self._send((head + body).encode())
         await asyncio.sleep(slow_close)
@@ -287,7 +314,10 @@ class _Line:
             raise _NoServerError from error
         if head.headers.get("connection", "").lower() == "close":
             self._forget_server()
-        return _Answer(head, body)
+        answer = _Answer(head, body)
+        if request.call == "ListObjectsV2" and head.words[1] == b"200":
+            self._lists[request.target] = answer
+        return answer
 
     async def _connected(self) -> tuple[StreamReader, StreamWriter]:
         if self._server is None or self._server[0].at_eof():

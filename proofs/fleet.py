@@ -1,7 +1,9 @@
 """A fleet on a database, with all that can happen to it: every job comes to its end, and every attempt has its reason.
 
 Four servers and four producers work while servers are killed, sessions are ended by the database, and the database
-itself is killed. A lost connection alone must cost nothing: neither a job, nor a second one, nor an attempt.
+itself is killed. A lost connection alone must cost nothing: neither a job, nor a second one, nor an attempt. Others are
+stopped by SIGSTOP until their jobs are somebody else's, and go on as if nothing had happened: what they settle then has
+to be refused.
 """
 
 import math
@@ -11,35 +13,89 @@ from pathlib import Path
 
 from proofs.children import Children
 from proofs.fleet_campaign import Campaign, Done, Outage, Plan
-from proofs.fleet_database import Database
+from proofs.fleet_database import Database, PgBouncerDatabase
 from proofs.fleet_producers import NUMBER
+from proofs.fleet_recovery import check_recovery
 from proofs.ledger import Entry, read
 from proofs.reader import Claimed, Delivery, FleetReader
 from proofs.report import Report
 from proofs.serving import Place, begun_and_not_ended, check_ends, check_store, ended, enqueue, figure_attempts, key
-from proofs.stores import name_store, postgres_database, redis_database
+from proofs.stores import durable_postgres, name_store, postgres_database, redis_cluster_database, redis_database
+from tests.postgres.private_pgbouncer import PrivatePgBouncer
 
-__all__ = ["Plan", "check", "prove", "prove_on_redis", "work"]
+__all__ = [
+    "Plan",
+    "check",
+    "prove",
+    "prove_on_a_cluster",
+    "prove_on_redis",
+    "prove_restarts",
+    "prove_restarts_on_redis",
+    "prove_through_pgbouncer",
+    "work",
+]
 
 PROMISE = (
     "whatever dies, servers, sessions or the database: no job is lost or doubled, no stale end is accepted, every "
     "attempt is charged for a reason, and work goes on within 5 s after the database is back"
+)
+RESTARTS = (
+    "however often the database is killed or stopped in a hurry, and for how long: no job is lost or doubled, attempts "
+    "are charged only where a lease ran out meanwhile, work goes on within 5 s after it is back, and 95 % of the usual "
+    "rate are reached within 30 s"
+)
+WHY_SO_MANY = (
+    "Twenty kills of up to 15 s, where a longer campaign has fifty of up to a minute and takes half an hour: some are "
+    "shorter and some longer than the lease of 10 s, and behind that a longer one meets servers that only try again."
 )
 RESCUED_SOON = 3.0
 """Seconds after the database is back within which leases are taken back that ran out while it was down."""
 CLOCKS_DIFFER = 0.05
 
 
-def prove(folder: Path, plan: Plan, part: str = "fleet") -> Report:
+def prove(folder: Path, plan: Plan) -> Report:
     """Let it happen on Postgres."""
     with postgres_database() as database:
-        return _prove(folder, plan, Report(part, PROMISE), database)
+        return _prove(folder, plan, Report("fleet", PROMISE), database)
 
 
-def prove_on_redis(folder: Path, plan: Plan, part: str = "redis-fleet") -> Report:
+def prove_through_pgbouncer(folder: Path, plan: Plan) -> Report:
+    """Let it happen on Postgres, with a PgBouncer in transaction mode before it that is killed every other time."""
+    report = Report("fleet-pgbouncer", PROMISE)
+    with durable_postgres() as cluster:
+        with PrivatePgBouncer(cluster) as pool:
+            place = Place(pool.url, folder / "ledger", direct=cluster.url)
+            database = PgBouncerDatabase(cluster, pool)
+            done = work(place, database, plan)
+        # it keeps sessions for its next client: they are gone with it, and those that are left are of servers
+        name_store(report, place)
+        report.store += " behind PgBouncer"
+        check(report, place, plan, done, database.at_work)
+    return report
+
+
+def prove_on_redis(folder: Path, plan: Plan) -> Report:
     """Let it happen on a Redis that syncs each write before it is answered."""
     with redis_database() as database:
-        return _prove(folder, plan, Report(part, PROMISE), database)
+        return _prove(folder, plan, Report("redis-fleet", PROMISE), database)
+
+
+def prove_on_a_cluster(folder: Path, plan: Plan, *, spread: bool = False) -> Report:
+    """Let it happen on three masters of a Redis Cluster, of which one after the other is killed."""
+    with redis_cluster_database(spread=spread) as database:
+        return _prove(folder, plan, Report("redis-spread" if spread else "redis-cluster", PROMISE), database)
+
+
+def prove_restarts(folder: Path, plan: Plan) -> Report:
+    """Let nothing happen but that Postgres is gone for a while, and measure how soon all is as it was."""
+    with postgres_database() as database:
+        return _prove(folder, plan, Report("restarts", RESTARTS, remark=WHY_SO_MANY), database)
+
+
+def prove_restarts_on_redis(folder: Path, plan: Plan) -> Report:
+    """Let nothing happen but that a Redis is gone for a while, one that syncs each write before it is answered."""
+    with redis_database() as database:
+        return _prove(folder, plan, Report("redis-restarts", RESTARTS, remark=WHY_SO_MANY), database)
 
 
 def _prove(folder: Path, plan: Plan, report: Report, database: Database) -> Report:
@@ -74,6 +130,8 @@ def check(report: Report, place: Place, plan: Plan, done: Done, at_work: str) ->
     _check_stale(report, reader, entries)
     check_tokens(report, reader, entries)
     check_returns(report, plan, reader.claims(), done)
+    if plan.steady:
+        check_recovery(report, plan, entries, done.outages)
     report.never("what went wrong otherwise", done.failed)
     report.never("servers registered that were not killed", set(reader.servers()) - done.killed_at.keys())
     check_store(report, place, entries, kills=plan.kills)
@@ -86,6 +144,12 @@ def _check_faults(report: Report, plan: Plan, done: Done, entries: list[Entry], 
     report.figure("kills of a server whose parent started it again", done.child_kills)
     report.figure("kills of a server and its parent", done.whole_kills)
     report.figure("kills inside a job", len(inside))
+    if plan.standstills:
+        late = sum(entry.event == "late" for entry in entries)
+        report.figure("servers that stood still past their leases, and went on", len(done.standstills))
+        report.figure("stale settlements that were refused", late)
+        report.needs(f"{plan.standstills} servers stood still", given=len(done.standstills) == plan.standstills)
+        report.needs("stale settlements, refused, of each of them", given=late >= plan.standstills)
     report.figure("sessions that were ended", len(done.cut_states))
     report.figure(f"of them {at_work}", len(busy))
     report.figure(f"kills of {plan.killed}", len(done.outages))
@@ -114,7 +178,7 @@ def _check_jobs(report: Report, plan: Plan, reader: FleetReader, entries: list[E
 
 
 def _check_attempts(report: Report, plan: Plan, reader: FleetReader, entries: list[Entry], done: Done) -> None:
-    """Each attempt that was charged beside the last one was of a server that was killed, or met an outage."""
+    """Each attempt that was charged beside the last one was of a server that died or stood still, or met an outage."""
     deliveries = reader.deliveries()
     rescued = [each for each in deliveries if each.outcome == "rescued"]
     reasons = {(each.job, each.delivery): _reason(each, done) for each in rescued}
@@ -123,6 +187,8 @@ def _check_attempts(report: Report, plan: Plan, reader: FleetReader, entries: li
     rows = reader.jobs()
     counted = Counter(reasons.values())
     report.figure("attempts charged in vain: the server was killed", counted["kill"])
+    if plan.standstills:
+        report.figure("attempts charged in vain: the server stood still", counted["standstill"])
     report.figure(f"attempts charged in vain: the lease ran out while {plan.killed} was down", counted["outage"])
     report.never(
         "attempts charged by a lost connection alone",
@@ -155,6 +221,11 @@ def _reason(rescue: Delivery, done: Done) -> str:
     killed_at = done.killed_at.get(rescue.worker)
     if killed_at is not None and killed_at <= rescue.ended_at:
         return "kill"
+    if any(
+        each.server == rescue.worker and each.stopped_at <= rescue.ended_at <= each.went_on_at + RESCUED_SOON
+        for each in done.standstills
+    ):
+        return "standstill"
     if any(each.down_at <= rescue.ended_at <= each.back_at + RESCUED_SOON for each in done.outages):
         return "outage"
     return ""

@@ -1,4 +1,4 @@
-"""What is done to the fleet: servers are killed, sessions are ended by the server, the server itself is killed."""
+"""What is done to the fleet: servers are killed or stand still, sessions are ended, the database itself is killed."""
 
 import os
 import random
@@ -9,32 +9,41 @@ from dataclasses import dataclass, field
 from multiprocessing.sharedctypes import Synchronized
 from typing import NamedTuple
 
-from proofs.children import SPAWN, Children, eventually
+from proofs.children import SPAWN, Children, eventually, go_on, stand_still
 from proofs.commands import Command
 from proofs.fleet_database import Database
 from proofs.fleet_producers import Order, produce
 from proofs.ledger import Tail
-from proofs.serving import Place, key, lives
+from proofs.serving import QUEUE, Place, key, lives
 
 CHILD_KILLS_IN_A_LIFE = 2
 """Kills of the children of one parent: after more of them it takes its time with the next start."""
 COMES_UP = 60.0
 LOOK_EVERY = 0.02
 LEARN_EVERY = 0.3
+TRIES = 50
+TELLS_WITHIN = 20.0
 
 
 @dataclass(frozen=True)
 class Plan:
     jobs: int = 50_000
+    queues: tuple[str, ...] = (QUEUE,)
     servers: int = 4
     producers: int = 4
     kills: int = 100
+    standstills: int = 0
+    """How often a server is stopped by SIGSTOP until others have its jobs, and continued: what it settles is stale."""
+    fenced: bool = True
+    """Without the fence stale ends must be found that were accepted, or this proves nothing; not on Redis."""
     cuts: int = 200
     """Sessions of Windlass that the database ends, by `pg_terminate_backend` or `CLIENT KILL`."""
     crashes: int = 5
     """Kills of the database server itself."""
     stops_too: bool = False
     """Whether every other time it is stopped instead, on Postgres in a hurry: `pg_ctl stop -m immediate`."""
+    steady: bool = False
+    """Whether there is so much work between two faults that the return to the usual rate can be measured."""
     longest_down: float = 5.0
     longest: float = 0.8
     """Seconds of the longest job: long enough that a server is hardly ever killed outside of one."""
@@ -60,6 +69,14 @@ class Outage(NamedTuple):
     back_at: float
 
 
+class Standstill(NamedTuple):
+    """When a server was stopped, and when it went on, in seconds since 1970."""
+
+    server: str
+    stopped_at: float
+    went_on_at: float
+
+
 @dataclass
 class Done:
     """What was done, for the checks."""
@@ -72,6 +89,8 @@ class Done:
     whole_kills: int = 0
     cut_states: list[str] = field(default_factory=list[str])
     """What each session did at the moment when it was ended."""
+    standstills: list[Standstill] = field(default_factory=list[Standstill])
+    """The servers that stood still until others had begun what they held."""
     outages: list[Outage] = field(default_factory=list[Outage])
     pids: dict[str, int] = field(default_factory=dict[str, int])
     """The process of each server."""
@@ -83,8 +102,10 @@ class Life:
 
     def __init__(self, place: Place, plan: Plan, name: str) -> None:
         options = ["--processes", "1", "--concurrency", "20", "--rescue-interval", "1s", "--lease", f"{plan.lease:g}s"]
+        options += ["--queues", ",".join(plan.queues)]
         self.name = name
-        self.command = Command(place, options, max_attempts=50, name=name)
+        more = {} if plan.fenced else {"PROOF_UNFENCED": "1"}
+        self.command = Command(place, options, max_attempts=50, name=name, more=more)
         self.child_kills = 0
 
 
@@ -104,6 +125,9 @@ class Campaign:
         self._started: dict[int, str] = {}
         self._inside: dict[str, set[tuple[str, int]]] = {}
         """The attempts that each process is inside of."""
+        self._begun: set[tuple[str, int]] = set()
+        self._late = 0
+        """Settlements that were refused because they came too late."""
         self._lives_begun = 0
         self._allowed: Synchronized[int] = SPAWN.Value("q", 0)
         self._fleet: list[Life] = []
@@ -116,13 +140,17 @@ class Campaign:
             self.done.failed.append(f"servers that came up: {self.done.pids}")
         for number in range(plan.producers):
             share = plan.jobs // plan.producers + (number < plan.jobs % plan.producers)
-            order = Order(share, plan.longest, plan.processes_every, number, plan.pause)
+            order = Order(share, plan.longest, plan.processes_every, number, plan.pause, plan.queues)
             self._children.start(f"producer {number}", produce, self._place.url, order, self._allowed)
         faults = [*[self._kill] * plan.kills, *[self._cut] * plan.cuts, *[self._crash] * plan.crashes]
         self._chance.shuffle(faults)
+        for _ in range(plan.standstills):
+            # they take as long as a lease, for which others work on: in the first half, so that jobs are left for all
+            faults.insert(self._chance.randrange(len(faults) // 2 + 1), self._stand_still)
         for number, fault in enumerate(faults, 1):
-            self._allow(plan.jobs if plan.pause else plan.jobs * number / (len(faults) + 1) + plan.ahead)
-            jobs = plan.jobs / (len(faults) + 1) * self._chance.uniform(0.2, 1.0)
+            left = plan.jobs - plan.ahead / 2 * faults[number - 1 :].count(self._crash)
+            self._allow(plan.jobs if plan.pause else min(plan.jobs * number / (len(faults) + 1) + plan.ahead, left))
+            jobs = plan.jobs / (len(faults) + 1) * self._chance.uniform(0.8 if plan.steady else 0.2, 1.0)
             # who is held back by nothing brings more while a fault is waited for
             self._let_work(jobs / 2 if plan.pause else jobs)
             fault()
@@ -145,7 +173,7 @@ class Campaign:
     def _let_work(self, share: float) -> None:
         """Wait until so many jobs more have ended, so that every fault meets work."""
         self._look()
-        enough = min(self._ended + share, self._plan.jobs - 1)
+        enough = min(self._ended + share, self._allowed.value * self._plan.producers - 1, self._plan.jobs - 1)
         self._eventually(lambda: self._ended >= enough, 20)
 
     def _look(self) -> bool:
@@ -154,10 +182,13 @@ class Campaign:
             if entry.event == "started":
                 self._started[entry.count] = entry.process
             elif entry.event == "begun":
+                self._begun.add(key(entry))
                 self._inside.setdefault(entry.process, set()).add(key(entry))
             elif entry.event == "ended":
                 self._ended += 1
                 self._inside[entry.process].discard(key(entry))
+            elif entry.event == "late":
+                self._late += 1
         self._tail.entries.clear()
         if time.monotonic() > self._learnt_at + LEARN_EVERY:
             self._learnt_at = time.monotonic()
@@ -209,6 +240,38 @@ class Campaign:
         for pid, server in servers.items():
             self.done.killed_at[server] = now
             self.done.killed.add(self._started[pid])
+
+    def _stand_still(self) -> None:
+        """Stop a server that works until others have begun most of what it holds, and wait for its late ends."""
+        life = self._chance.choice(self._fleet)
+        if not self._eventually(lambda: self._is_at_work(life), COMES_UP):
+            self.done.failed.append(f"{life.name} did not come to work")
+            return
+        [(pid, server), *_] = self._servers_of(life).items()
+        held, stopped_at = self._stop_inside_jobs(pid), time.time()
+        taken = self._eventually(lambda: self._are_taken(held), self._plan.lease + COMES_UP)
+        late = self._late
+        went_on_at = time.time()
+        go_on(pid)
+        if taken and held and self._eventually(lambda: self._late > late, TELLS_WITHIN):
+            self.done.standstills.append(Standstill(server, stopped_at, went_on_at))
+        else:
+            self.done.failed.append(f"{life.name} stood still, and of {len(held)} jobs none was settled too late")
+
+    def _stop_inside_jobs(self, pid: int) -> set[tuple[str, int]]:
+        """Stop a server; return the attempts that it is inside of."""
+        for _ in range(TRIES):
+            stand_still(pid)
+            self._look()
+            if held := self._inside.get(self._started[pid], set()):
+                return held.copy()
+            go_on(pid)
+            self._eventually(lambda: bool(self._inside.get(self._started[pid])), 1)
+        return set()
+
+    def _are_taken(self, held: set[tuple[str, int]]) -> bool:
+        """Whether others have begun most of these anew."""
+        return sum((job, delivery + 1) in self._begun for job, delivery in held) * 2 >= len(held)
 
     # the database
 

@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from itertools import cycle
 from typing import Any, Final, Protocol, TypeVar
 
 import psycopg
@@ -13,7 +14,10 @@ from proofs.children import eventually
 from proofs.postgres_reader import APPLICATION
 from proofs.redis_reader import RedisReader, connect
 from tests.postgres.private import PrivateCluster
+from tests.postgres.private_pgbouncer import PrivatePgBouncer
+from tests.redis.forming import QUICKLY, give_up_after
 from tests.redis.private import PrivateRedis
+from tests.redis.private_cluster import PrivateCluster as RedisCluster
 
 T = TypeVar("T")
 IDLE: Final = "idle"
@@ -25,6 +29,8 @@ select pg_terminate_backend(pid), pid, state from (
 """
 STANDSTILL: Final = 0.05
 """Seconds that a Redis stands still, so that requests wait for it."""
+HOME: Final = "{windlass}|"
+"""What all keys begin with that belong to no queue, and all others where queues are not spread."""
 PAUSED_AT_MOST: Final = 1_000
 """Milliseconds for which requests are held back."""
 
@@ -85,6 +91,28 @@ class PostgresDatabase:
         self._cluster.start()
 
 
+class PgBouncerDatabase(PostgresDatabase):
+    """A Postgres behind a PgBouncer: sessions are ended behind it, and what is stopped in a hurry is the pool."""
+
+    def __init__(self, cluster: PrivateCluster, pool: PrivatePgBouncer) -> None:
+        super().__init__(cluster)
+        self._pool = pool
+
+    @property
+    def pid(self) -> int:
+        """A number that is another one when one of the two was started anew."""
+        return super().pid + self._pool.pid
+
+    def stop(self) -> None:
+        self._pool.kill()
+
+    def start(self) -> None:
+        if not self._pool.runs:
+            self._pool.start()
+        else:
+            super().start()
+
+
 def _is_there(connection: psycopg.Connection, pid: int) -> bool:
     return bool(connection.execute("select 1 from pg_stat_activity where pid = %s", [pid]).fetchall())
 
@@ -127,6 +155,41 @@ class RedisDatabase:
 
     def start(self) -> None:
         self.private.start()
+
+
+class RedisClusterDatabase:
+    """Three masters of a Redis Cluster, of which one after the other is killed; while one is gone, none serves."""
+
+    def __init__(self, cluster: RedisCluster, *, spread: bool) -> None:
+        self._cluster = cluster
+        self._busy = cluster.servers if spread else [cluster.master_of(cluster.slot_of(HOME))]
+        self._turns = cycle(cluster.servers)
+        self._killed: PrivateRedis | None = None
+        self._each = {server.port: RedisDatabase(server) for server in cluster.servers}
+        self.at_work: Final = self._each[cluster.servers[0].port].at_work
+        self.url: Final = f"{cluster.url}?spread=queues" if spread else cluster.url
+
+    @property
+    def pid(self) -> int:
+        """A number that is another one when one of them was started anew."""
+        return sum(server.pid for server in self._cluster.servers)
+
+    def cut(self, *, busy: bool) -> str | None:
+        server = random.choice(self._busy if busy else self._cluster.servers)
+        return self._each[server.port].cut(busy=busy)
+
+    def kill(self) -> None:
+        self._killed = next(self._turns)
+        give_up_after(QUICKLY, [server.port for server in self._cluster.servers])
+        self._killed.kill()
+
+    def stop(self) -> None:
+        self._killed = next(self._turns)
+        self._killed.stop()
+
+    def start(self) -> None:
+        assert self._killed is not None
+        self._cluster.join(self._killed)
 
 
 def _end_before_it_is_done(client: Any) -> str | None:  # noqa: ANN401

@@ -32,6 +32,7 @@ class Order:
     seed: int
     pause: float = 0.0
     """Seconds between two calls of one of its tasks, on average."""
+    queues: tuple[str, ...] = (QUEUE,)
 
 
 async def produce(ledger: Ledger, url: str, order: Order, allowed: "Synchronized[int]") -> None:
@@ -75,16 +76,17 @@ class Producer:
 
     async def _one(self, _: int) -> int:
         """Without an id: a repeated call must not make a second job."""
-        return await self._until_done([self._new_job()])
+        return await self._until_done([self._new_job(self._queue())])
 
     async def _keyed(self, _: int) -> int:
         """With a key that is held: a repeated call must find the first one's job."""
-        job = self._new_job()
+        job = self._new_job(self._queue())
         return await self._until_done([job._replace(unique=Unique(_key(job), until=HELD_FOR))])
 
     async def _batch(self, left: int) -> int:
-        """All or none, each with an id of the caller's own."""
-        return await self._until_done([self._new_job()._replace(id=uuid4()) for _ in range(min(BATCH, left))])
+        """All or none, each with an id of the caller's own; in one queue, as it must be where queues are spread."""
+        queue = self._queue()
+        return await self._until_done([self._new_job(queue)._replace(id=uuid4()) for _ in range(min(BATCH, left))])
 
     async def _until_done(self, jobs: list[NewJob]) -> int:
         """Call until it is answered; what may have been done is asked for again under the id that the error names."""
@@ -114,12 +116,15 @@ class Producer:
             self._ledger.write("fault", note=f"{type(error).__name__}: {error}")
         return []
 
-    def _new_job(self) -> NewJob:
+    def _queue(self) -> str:
+        return self._chance.choice(self._order.queues)
+
+    def _new_job(self, queue: str) -> NewJob:
         number = next(self._numbers)
         seconds = self._chance.uniform(0, self._order.longest)
         kind = "in_a_process" if number % self._order.processes_every == 7 else KINDS[number % 2]
         name = f"{self._ledger.process}: {number}"
-        return NewJob(QUEUE, {"seconds": round(seconds, 6)}, kind=kind, headers={NUMBER: name})
+        return NewJob(queue, {"seconds": round(seconds, 6)}, kind=kind, headers={NUMBER: name})
 
 
 def _key(job: NewJob) -> str:

@@ -23,6 +23,7 @@ Event = Literal[
     "effect",
     "settled",
     "refused",
+    "late",
     "fault",
     "count",
     "done",

@@ -19,8 +19,9 @@ from proofs.lossy import Bench
 from proofs.lossy_http import HttpBench
 from proofs.lossy_postgres import PostgresBench
 from proofs.lossy_redis import RedisBench
-from proofs.lost_reply_cases import CASES, GONE
+from proofs.lost_reply_cases import CASES, GONE, Case
 from proofs.lost_reply_others import OTHERS
+from proofs.lost_reply_transactions import TRANSACTIONS
 from proofs.reader import FleetReader
 from proofs.redis_reader import RedisReader, connect
 from proofs.report import Report
@@ -117,11 +118,15 @@ def _check(report: Report, reader: FleetReader, plan: Plan, bench: Bench, by_cas
     report.never("wrong answers, double jobs, double settlements, lost claims, errors", bench.wrong)
     _check_totals(report, reader, bench)
     report.needs(f"{plan.replies:,} lost replies", given=bench.lost >= plan.replies)
-    report.needs("a lost reply in every case", given=len(by_case) == len(ALL) and all(by_case.values()))
+    report.needs("a lost reply in every case", given=len(by_case) == len(_cases(bench)) and all(by_case.values()))
+
+
+def _cases(bench: Bench) -> tuple[Case, ...]:
+    return (*ALL, *(TRANSACTIONS if bench.store.features.transactional else ()))
 
 
 async def _one_round(bench: Bench, by_case: Counter[str]) -> None:
-    for case in ALL:
+    for case in _cases(bench):
         bench.case = case.__name__.replace("_", " ")
         before = bench.lost
         try:

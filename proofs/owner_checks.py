@@ -1,7 +1,7 @@
 """What owners were told, against what is in their store in the end."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from proofs.fleet import check_tokens
 from proofs.ledger import Entry
@@ -9,6 +9,7 @@ from proofs.owner_tasks import FENCED, FOR_THE_DEAD, RAW, payload
 from proofs.reader import FleetReader, Row
 from proofs.report import Report
 from proofs.serving import Place, check_ends, check_store, ended
+from proofs.slatedb_reader import NO_JOBS
 
 
 def check_all(report: Report, place: Place, entries: list[Entry], *, kills: int) -> None:
@@ -22,6 +23,45 @@ def check_all(report: Report, place: Place, entries: list[Entry], *, kills: int)
     check_tokens(report, reader, entries)
     check_store(report, place, entries, kills=kills)
     report.never("tracebacks in the log", _tracebacks(log_of(place)))
+
+
+def check_deleted(report: Report, place: Place, entries: list[Entry], *, kills: int) -> None:
+    """The same where a settlement deletes its job: what is gone was done, and by one; the counts of all time tell."""
+    reader = place.fleet_reader
+    calls = {entry.job: _ids(entry) for entry in entries if entry.event == "invoked"}
+    acknowledged = {job for entry in entries if entry.event == "ok" for job in _ids(entry)}
+    tried = {job for jobs in calls.values() for job in jobs}
+    worked = {entry.job for entry in entries if entry.event == "ended"}
+    settled = Counter(entry.job for entry in entries if entry.event == "settled" and entry.note != FOR_THE_DEAD)
+    enqueued, succeeded = reader.totals()
+    report.figure("jobs whose enqueue was acknowledged", len(acknowledged))
+    report.never("lost: acknowledged, gone, and its work was not done", acknowledged - worked)
+    report.never("records left of jobs that have succeeded", reader.jobs().values())
+    report.figure("jobs counted as enqueued", enqueued)
+    report.never("enqueued fewer than acknowledged, or more than tried", _outside(enqueued, acknowledged, tried))
+    report.never(
+        "settled twice, or never: successes counted but not one for each job", range(abs(enqueued - succeeded))
+    )
+    report.figure("settlements acknowledged", settled.total())
+    report.never("jobs settled twice", [job for job, count in settled.items() if count > 1])
+    first = {entry.job: entry.at for entry in reversed(entries) if entry.event == "settled"}
+    report.never(
+        "begun again after a settlement that was acknowledged",
+        [entry for entry in entries if entry.event == "begun" and entry.at > first.get(entry.job, entry.at)],
+    )
+    begun = Counter(entry.token for entry in entries if entry.event == "begun")
+    report.never("tokens handed out twice", [token for token, count in begun.items() if count > 1])
+    haunted = [entry for entry in entries if entry.note == FOR_THE_DEAD]
+    report.figure("settlements tried by tokens of the dead", len(haunted))
+    report.never("stale settlements accepted", [entry for entry in haunted if entry.event == "settled"])
+    report.never("queues whose counts are off", reader.counts_off())
+    report.never("keys that belong to no job", [said for said in reader.integrity() if said != NO_JOBS])
+    report.never("lines of the ledger torn by anything but a kill", [e for e in entries if e.event == "torn"][kills:])
+    report.never("tracebacks in the log", _tracebacks(log_of(place)))
+
+
+def _outside(enqueued: int, least: Collection[str], most: Collection[str]) -> list[int]:
+    return [] if len(least) <= enqueued <= len(most) else [enqueued]
 
 
 def log_of(place: Place) -> list[str]:

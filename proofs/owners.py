@@ -31,6 +31,10 @@ class Order:
     bring: int = 0
     longest: float = 0.1
     lease: float = 2.0
+    request: float = 10.0
+    """Seconds after which a call of the object store is given up, and made again."""
+    keep: bool = True
+    """Whether the records of jobs stay when they have succeeded."""
 
 
 WORK_OFF: Final = Order()
@@ -49,6 +53,8 @@ class Owner:
             "PROOF_BRING": str(order.bring),
             "PROOF_LONGEST": f"{order.longest:g}",
             "PROOF_LEASE": f"{order.lease:g}",
+            "PROOF_REQUEST": f"{order.request:g}",
+            **({} if order.keep else {"WINDLASS_KEEP_SUCCEEDED": "0"}),
         }
         self.command = Command(place, options, max_attempts=MOST_ATTEMPTS, name=name, app="proofs.owned:app", more=more)
 
@@ -102,8 +108,8 @@ class Seen:
 
     def __init__(self, path: Path) -> None:
         self._tail = Tail(path)
-        self.opened_at: dict[str, float] = {}
-        """When each process had opened the store, by its name."""
+        self.loaded_at: dict[str, float] = {}
+        """When each process had loaded its app, and had not begun to open the store, by its name."""
         self.answered_at: dict[str, float] = {}
         """When each process was last told that something is done."""
         self.brought = 0
@@ -117,7 +123,7 @@ class Seen:
         for entry in self._tail.look():
             match entry.event:
                 case "opened":
-                    self.opened_at[entry.process] = entry.at
+                    self.loaded_at[entry.process] = entry.at - float(entry.note)
                     self._pids[entry.count] = entry.process
                 case "begun":
                     self._inside.setdefault(entry.process, set()).add((entry.job, entry.delivery))

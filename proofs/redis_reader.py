@@ -73,6 +73,18 @@ class Kept(NamedTuple):
         )
 
 
+class Part(NamedTuple):
+    """Queues whose keys begin alike, and who has them."""
+
+    client: Any
+    prefix: str
+    queues: list[str]
+
+    def pages(self, pattern: str) -> Iterator[list[bytes]]:
+        """Return the keys that look so behind the prefix."""
+        return _pages(self.client, f"{self.prefix}{pattern}")
+
+
 class RedisReader:
     """A store on one server, or on the one that Sentinels name; every look is a connection of its own."""
 
@@ -90,20 +102,27 @@ class RedisReader:
         finally:
             client.close()
 
+    @contextmanager
+    def parts(self) -> Generator[list[Part]]:
+        """All that is kept of the queues."""
+        with self.reading() as client:
+            yield [Part(client, self._prefix, self._queues(client))]
+
     def key(self, name: str) -> str:
         """Return the whole of a key."""
         return f"{self._prefix}{name}"
 
     def kept(self) -> Iterator[Kept]:
         """Return every job, also one that stands in no line."""
-        with self.reading() as client:
-            for page in _pages(client, self.key("job|*")):
-                many = client.pipeline(transaction=False)
-                for key in page:
-                    many.hgetall(key)
-                for key, fields in zip(page, many.execute(), strict=True):
-                    if fields:
-                        yield Kept(_last(key), fields)
+        with self.parts() as parts:
+            for part in parts:
+                for page in part.pages("job|*"):
+                    many = part.client.pipeline(transaction=False)
+                    for key in page:
+                        many.hgetall(key)
+                    for key, fields in zip(page, many.execute(), strict=True):
+                        if fields:
+                            yield Kept(_last(key), fields)
 
     def jobs(self) -> dict[str, Row]:
         return {job.id: job.row for job in self.kept()}
@@ -126,17 +145,18 @@ class RedisReader:
 
     def waiting(self) -> int:
         """Return how many jobs wait to be claimed."""
-        with self.reading() as client:
+        with self.parts() as parts:
             return sum(
-                client.zcard(self.key(f"ready|{queue}|{kind.decode()}"))
-                for queue in self._queues(client)
-                for kind in client.smembers(self.key(f"kinds|{queue}"))
+                part.client.zcard(f"{part.prefix}ready|{queue}|{kind.decode()}")
+                for part in parts
+                for queue in part.queues
+                for kind in part.client.smembers(f"{part.prefix}kinds|{queue}")
             )
 
     def lines(self) -> list[Lines]:
         """Return who stands where, by queue, each as it was at one moment."""
-        with self.reading() as client:
-            return [Lines.read(client, self._prefix, queue) for queue in self._queues(client)]
+        with self.parts() as parts:
+            return [Lines.read(part.client, part.prefix, queue) for part in parts for queue in part.queues]
 
     def outcomes(self) -> dict[tuple[str, int], str]:
         """Return how deliveries ended that were not a job's last, by job and number."""
@@ -145,13 +165,14 @@ class RedisReader:
     def deliveries(self) -> list[Delivery]:
         """Return the deliveries that ended otherwise than by a success."""
         found: list[Delivery] = []
-        with self.reading() as client:
-            for page in _pages(client, self.key("history|*")):
-                many = client.pipeline(transaction=False)
-                for key in page:
-                    many.lrange(key, 0, -1)
-                for key, ended in zip(page, many.execute(), strict=True):
-                    found += [_delivery(_last(key), packed) for packed in ended]
+        with self.parts() as parts:
+            for part in parts:
+                for page in part.pages("history|*"):
+                    many = part.client.pipeline(transaction=False)
+                    for key in page:
+                        many.lrange(key, 0, -1)
+                    for key, ended in zip(page, many.execute(), strict=True):
+                        found += [_delivery(_last(key), packed) for packed in ended]
         return found
 
     def claims(self) -> list[Claimed]:
@@ -163,8 +184,8 @@ class RedisReader:
 
     def totals(self) -> tuple[int, int]:
         """Return how many jobs were ever counted as enqueued, and as succeeded."""
-        with self.reading() as client:
-            totals = [client.hgetall(self.key(f"totals|{queue}")) for queue in self._queues(client)]
+        with self.parts() as parts:
+            totals = [part.client.hgetall(f"{part.prefix}totals|{queue}") for part in parts for queue in part.queues]
         enqueued, succeeded = (sum(int(each.get(what, 0)) for each in totals) for what in (b"enqueued", b"succeeded"))
         return enqueued, succeeded
 
@@ -187,9 +208,9 @@ class RedisReader:
         """Return jobs that do not stand where they must, and what belongs to no job."""
         rows = self.jobs()
         said = misplaced(self.lines(), rows)
-        with self.reading() as client:
+        with self.parts() as parts:
             for what in ("history", "log"):
-                owned = [_last(key) for page in _pages(client, self.key(f"{what}|*")) for key in page]
+                owned = [_last(key) for part in parts for page in part.pages(f"{what}|*") for key in page]
                 said += [f"{what} of {job}, which is not there" for job in owned if job not in rows]
         return said if rows else ["there are no jobs"]
 
@@ -216,8 +237,13 @@ class RedisReader:
         return f"{name} {version} with {durable}"
 
     def _length(self, *names: str) -> int:
-        with self.reading() as client:
-            return sum(client.zcard(self.key(f"{name}|{queue}")) for queue in self._queues(client) for name in names)
+        with self.parts() as parts:
+            return sum(
+                part.client.zcard(f"{part.prefix}{name}|{queue}")
+                for part in parts
+                for queue in part.queues
+                for name in names
+            )
 
     def _queues(self, client: Any) -> list[str]:  # noqa: ANN401
         return sorted(queue.decode() for queue in client.smembers(self.key("queues")))

@@ -1,10 +1,13 @@
 """What a campaign found: figures, violations, and whether any fault was delivered at all."""
 
 import platform
+import shutil
 import sqlite3
+import subprocess
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 
 EXAMPLES_SHOWN = 5
 
@@ -25,6 +28,10 @@ class Report:
     violations: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     missing_evidence: list[str] = field(default_factory=list[str])
     store: str = f"SQLite {sqlite3.sqlite_version}"
+    remark: str = ""
+    """What has to be known to judge the figures."""
+    code: str = field(default_factory=lambda: code_in(Path(__file__).parent))
+    """What ran, as it was when the campaign began."""
 
     def figure(self, name: str, value: object) -> None:
         self.figures[name] = f"{value:,}" if isinstance(value, int) else str(value)
@@ -50,13 +57,13 @@ class Report:
         width = max(map(len, self.figures), default=0)
         lines = [f"{self.part}: {self.promise}", ""]
         lines += [f"  {name:<{width}}  {value}" for name, value in self.figures.items()]
-        lines += ["", *self._details(), f"{self.part}: {self.verdict.value}", ""]
+        lines += ["", *self._remarks(), *self._details(), f"{self.part}: {self.verdict.value}", ""]
         return "\n".join(lines)
 
     def markdown(self) -> str:
         lines = [f"# {self.part}", "", self.promise, "", "| | |", "|---|---|"]
         lines += [f"| {name} | {value} |" for name, value in self.figures.items()]
-        lines += ["", *self._details(), f"**{self.verdict.value}**", "", f"{self._where()}.", ""]
+        lines += ["", *self._remarks(), *self._details(), f"**{self.verdict.value}**", "", f"{self._where()}.", ""]
         return "\n".join(lines)
 
     def _details(self) -> list[str]:
@@ -64,5 +71,27 @@ class Report:
         lines += [f"- not seen: {evidence}" for evidence in self.missing_evidence]
         return [*lines, ""] if lines else []
 
+    def _remarks(self) -> list[str]:
+        return [self.remark, ""] if self.remark else []
+
     def _where(self) -> str:
-        return f"Python {platform.python_version()}, {self.store}, {platform.system()} {platform.machine()}"
+        machine = f"{platform.system()} {platform.machine()}"
+        return ", ".join(filter(None, [f"Python {platform.python_version()}", self.store, machine, self.code]))
+
+
+def code_in(folder: Path) -> str:
+    """Return the commit that is checked out there, and whether there is more than that; nothing where nobody knows."""
+    commit = _git(folder, "rev-parse", "--short", "HEAD")
+    if not commit:
+        return ""
+    # reports are what campaigns leave behind, not what they run
+    changed = _git(folder, "status", "--porcelain", "--", ":/", ":(top,exclude)proofs/reports")
+    return f"commit {commit}{' with changes' if changed else ''}"
+
+
+def _git(folder: Path, *words: str) -> str:
+    program = shutil.which("git")
+    if program is None:
+        return ""
+    told = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True, check=False)
+    return told.stdout.strip() if told.returncode == 0 else ""

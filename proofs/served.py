@@ -4,6 +4,7 @@ It is imported by a server and by the child processes of that server, which find
 """
 
 import asyncio
+import logging
 import os
 import sqlite3
 import time
@@ -17,14 +18,31 @@ import psycopg
 import windlass
 from proofs.ledger import Ledger
 from windlass import ClaimLost, Context, Release
+from windlass.core import failpoint
 
 STORE = os.environ["PROOF_STORE"]
 app = windlass.App(STORE, max_attempts=int(os.environ.get("PROOF_ATTEMPTS", "3")))
+if "PROOF_UNFENCED" in os.environ:
+    failpoint.remove("fence")
 
 ON_POSTGRES = STORE.startswith("postgres")
 ADD_ONE = "update proof_sum set total = total + 1"
 NOTE_EFFECT = "insert into proof_effect (job, delivery) values (?, ?)"
 NOTE_EFFECT_ON_POSTGRES = "insert into proof_effect (job, delivery) values ($1, $2)"
+REFUSED = "was taken back while it ran: its end by"
+"""What a server says of a settlement that came too late and was refused."""
+
+
+class LateEnds(logging.Handler):
+    """Notes in the ledger what the store refused: the server alone is told of it, and goes on."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__(logging.WARNING)
+        self._ledger = ledger
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if REFUSED in record.msg and isinstance(record.args, tuple):
+            self._ledger.write("late", str(record.args[0]), note=str(record.args[-1]))
 
 
 @app.lifespan
@@ -33,7 +51,12 @@ async def pen() -> AsyncIterator[Ledger]:
     name = os.environ["PROOF_PROCESS"].replace("PID", str(os.getpid()))
     ledger = Ledger(Path(os.environ["PROOF_LEDGER"]), name)
     ledger.write("started", count=os.getpid())
+    late, said = LateEnds(ledger), logging.getLogger("windlass")
+    said.addHandler(late)
+    # whoever prints has a level of its own
+    said.setLevel(logging.WARNING)
     yield ledger
+    said.removeHandler(late)
     ledger.close()
 
 

@@ -15,6 +15,7 @@ from proofs.children import eventually, state_of
 from proofs.ledger import Entry, Ledger
 from proofs.postgres_reader import PostgresReader
 from proofs.reader import FleetReader, Reader, SqliteReader
+from proofs.redis_cluster_reader import RedisClusterReader
 from proofs.redis_reader import RedisReader
 from proofs.report import Report
 from proofs.sqlite_fleet_reader import SqliteFleetReader
@@ -31,6 +32,8 @@ class Place(NamedTuple):
     ledger: Path
     file: Path | None = None
     """The file behind a URL that is not a file's."""
+    direct: str | None = None
+    """The URL by which the second reader comes, where it is another one."""
 
     @classmethod
     def within(cls, folder: Path) -> "Place":
@@ -54,7 +57,9 @@ class Place(NamedTuple):
             # loaded when it is wanted: how much memory a server takes is looked at too
             reader: FleetReader = import_module("proofs.slatedb_reader").SlateReader(self.url)
             return reader
-        return RedisReader(self.url) if self.url.startswith("redis") else PostgresReader(self.url)
+        if self.url.startswith("redis+cluster"):
+            return RedisClusterReader(self.url)
+        return RedisReader(self.url) if self.url.startswith("redis") else PostgresReader(self.direct or self.url)
 
 
 def new_job(kind: str, seconds: float) -> NewJob:

@@ -22,7 +22,17 @@ from proofs.ledger import read
 from proofs.owner_checks import check_all
 from proofs.owners import GRACE, MANY, Order, Owner, Seen, work_off
 from proofs.report import Report
-from proofs.s3_faults import NONE, WITH_A_BODY, WITH_EVERY_CALL, Faults
+from proofs.s3_faults import (
+    BURST,
+    NONE,
+    SKEWED,
+    WITH_A_BODY,
+    WITH_A_LIST,
+    WITH_A_WRITE,
+    WITH_EVERY_CALL,
+    Fault,
+    Faults,
+)
 from proofs.serving import Place
 from proofs.stores import name_store
 from tests.slatedb.s3 import BUCKET
@@ -36,7 +46,9 @@ LOOK_EVERY: Final = 0.2
 AT_LEAST: Final = 10
 """Jobs that every owner settles, however many calls were made to open its store."""
 LONGEST_WAIT: Final = 60.0
-ALL_FAULTS: Final = (*WITH_EVERY_CALL, *WITH_A_BODY)
+ALL_FAULTS: Final[Sequence[Fault]] = (*WITH_EVERY_CALL, *WITH_A_BODY, *WITH_A_LIST, *WITH_A_WRITE)
+HELD: Final = 20
+"""Writes that were done and never answered, of which so many must be seen."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,11 @@ class Plan:
     share: float = 0.3
     pause: float = 0.5
     """Seconds for which nothing comes, where that is what goes wrong."""
+    request: float = 3.0
+    """Seconds after which a call of the object store is given up, and made again."""
+    bursts: int = 20
+    """Runs of refusals, and in turns with them of a clock that is said to be wrong."""
+    kinds: Sequence[Fault] = ALL_FAULTS
     lease: float = 15.0
     """Longer than a call takes that is repeated again and again."""
     stores: int = 6
@@ -73,7 +90,14 @@ def prove(folder: Path, plan: Plan) -> Report:
     """Let it happen in a bucket of SeaweedFS."""
     report = Report("slatedb-s3-faults", PROMISE)
     with admitted(), Weed() as weed:
-        faults = Faults(share=plan.share, slow=plan.pause, late=plan.pause, stall=plan.pause)
+        faults = Faults(
+            share=plan.share,
+            kinds=plan.kinds,
+            slow=plan.pause,
+            late=plan.pause,
+            stall=plan.pause,
+            burst_every=plan.calls // plan.bursts,
+        )
         with FaultyS3(weed.endpoint, faults, seed=plan.seed) as proxy, _stores(folder, plan, proxy) as stores:
             done = _work(stores, plan, proxy)
             outages = slatedb_outages.go_through(_url(proxy, "outages"), proxy, plan.outages)
@@ -91,12 +115,12 @@ def prove(folder: Path, plan: Plan) -> Report:
 class Store:
     """A store, and the owner that works on it."""
 
-    def __init__(self, place: Place, number: int, lease: float) -> None:
+    def __init__(self, place: Place, number: int, plan: Plan) -> None:
         place.ledger.parent.mkdir()
         self.place = place
         self.seen = Seen(place.ledger)
         self._number = number
-        self._lease = lease
+        self._order = Order(MANY, lease=plan.lease, request=plan.request)
         self._starts = 0
         self._owner = self._start()
 
@@ -130,13 +154,17 @@ class Store:
 
     def _start(self) -> Owner:
         self._starts += 1
-        return Owner(self.place, f"owner {self._number}.{self._starts}", Order(MANY, lease=self._lease))
+        return Owner(self.place, f"owner {self._number}.{self._starts}", self._order)
 
 
 @contextmanager
 def _stores(folder: Path, plan: Plan, proxy: FaultyS3) -> Generator[list[Store]]:
     stores = [
-        Store(Place(_url(proxy, _name(number)), folder / _name(number) / "ledger"), number, plan.lease)
+        Store(
+            Place(_url(proxy, _name(number)), folder / _name(number) / "ledger"),
+            number,
+            plan,
+        )
         for number in range(plan.stores)
     ]
     try:
@@ -162,7 +190,9 @@ def _work(stores: Sequence[Store], plan: Plan, proxy: FaultyS3) -> Done:
     proxy.change(NONE)
     for store in stores:
         store.stop(done)
-        done.failed += work_off(store.place, "last", store.seen, plan.seconds, Order(lease=plan.lease))
+        done.failed += work_off(
+            store.place, "last", store.seen, plan.seconds, Order(lease=plan.lease, request=plan.request)
+        )
     return done
 
 
@@ -181,11 +211,17 @@ def _check_faults(report: Report, plan: Plan, asked: Counter[Asked]) -> None:
     report.figure("faulty ones", f"{faulty:,} ({faulty / max(asked.total(), 1):.0%})")
     for name, count in sorted(names.items()):
         report.figure(f"calls: {name}", count)
-    for what in ALL_FAULTS:
+    for what in (*ALL_FAULTS, "burst", "skewed"):
         report.figure(f"faults: {what}", kinds[what])
     report.needs(f"{plan.calls:,} calls", given=asked.total() >= plan.calls)
     report.needs(f"faults in {plan.share:.0%} of them", given=faulty >= asked.total() * plan.share * 0.8)
-    report.needs("every kind of fault", given=all(kinds[what] for what in ALL_FAULTS))
+    for what in plan.kinds:
+        report.needs(f"faults: {what}", given=kinds[what] > 0)
+    report.needs("a burst", given=kinds["burst"] >= BURST)
+    report.needs("a clock that is wrong", given=kinds["skewed"] >= SKEWED)
+    if "held" in plan.kinds:
+        least = min(HELD, plan.calls // 250)
+        report.needs(f"{least} writes that were done and held", given=kinds["held"] >= least)
 
 
 def _check_stores(report: Report, places: Sequence[Place], done: Done) -> None:

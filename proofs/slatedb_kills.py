@@ -16,7 +16,7 @@ from typing import Final
 from proofs.buckets import Bucket, Kind, bucket_on
 from proofs.children import eventually
 from proofs.ledger import Entry, read
-from proofs.owner_checks import check_all, log_of
+from proofs.owner_checks import check_all, check_deleted, log_of
 from proofs.owner_tasks import FOR_THE_DEAD
 from proofs.owners import GRACE, MANY, Order, Owner, Seen, work_off
 from proofs.report import Report
@@ -42,6 +42,8 @@ class Plan:
     store: Kind = "file"
     store_kills: int = 0
     """Kills of the S3 server beside that, on which it is started again."""
+    keep: bool = True
+    """Whether jobs are kept when they have succeeded; without it their settlement deletes them."""
     opens_within: float = 5.0
     """Seconds that a store may take to open after a kill."""
     seconds: float = 300
@@ -61,7 +63,8 @@ class Done:
 
 def prove(folder: Path, plan: Plan) -> Report:
     """Let it happen in a folder, or in a bucket."""
-    report = Report("slatedb-kills" if plan.store == "file" else f"slatedb-kills-{plan.store}", PROMISE)
+    name = "slatedb-kills" if plan.store == "file" else f"slatedb-kills-{plan.store}"
+    report = Report(name if plan.keep else f"{name}-deleting", PROMISE)
     with bucket_on(plan.store, folder) as bucket:
         campaign = Campaign(bucket, plan)
         try:
@@ -95,7 +98,7 @@ class Campaign:
                 self._kill_the_store(self._owner())
             self._kill(number, self._owner())
         self._stop()
-        left = Order(max(0, self._plan.jobs - self._look().brought))
+        left = Order(max(0, self._plan.jobs - self._look().brought), keep=self._plan.keep)
         self.done.failed += work_off(self._place, "last", self._seen, self._plan.seconds, left)
 
     def close(self) -> None:
@@ -108,7 +111,7 @@ class Campaign:
         """Return the one that runs; it is started when there is none."""
         if self._running is None:
             self._starts += 1
-            self._running = Owner(self._place, f"owner {self._starts}", Order(MANY))
+            self._running = Owner(self._place, f"owner {self._starts}", Order(MANY, keep=self._plan.keep))
         return self._running
 
     def _stop(self) -> None:
@@ -170,7 +173,7 @@ def _check(report: Report, place: Place, plan: Plan, done: Done) -> None:
     if plan.store_kills:
         report.figure("kills of the server that keeps the objects", done.store_kills)
     _check_openings(report, plan, entries, log_of(place))
-    check_all(report, place, entries, kills=plan.kills)
+    (check_all if plan.keep else check_deleted)(report, place, entries, kills=plan.kills)
     report.never("what went wrong otherwise", done.failed)
     report.needs("settlements by tokens of the dead", given=any(entry.note == FOR_THE_DEAD for entry in entries))
     report.needs(f"{plan.kills} kills", given=done.kills == plan.kills)

@@ -11,6 +11,7 @@ import msgspec
 from proofs.reader import Claimed, Delivery, Row
 from proofs.slatedb_dump import BIAS, Dump, Kept, dump, jobs_in, micros, names_in
 
+NO_JOBS: Final = "there are no jobs"
 UNFINISHED: Final = ("scheduled", "pending", "running")
 INDEXES: Final = b"ldre"
 PART: Final = 18
@@ -117,7 +118,7 @@ class SlateReader:
         said += [f"a part without its job, or a job without: {key!r}" for key in parts ^ apart]
         said += [f"a place before that at which its index is said to begin: {place!r}" for place in self._overlooked()]
         said += [f"a record under the key of another: {job.id}" for job in jobs if b"j" + job.name not in self.found]
-        return said if jobs else ["there are no jobs"]
+        return said if jobs else [*said, NO_JOBS]
 
     def left_behind(self) -> list[str]:
         """Return nothing: an owner that has ended leaves no more than its objects."""

@@ -44,8 +44,8 @@ class Plan:
     stops_within: float = 2.0
     """Seconds from the last call that was done for the former owner until its last process has ended.
 
-    It makes so many of them that this is hardly more than the time since it was taken over. Of an idle one it is the
-    time since the other one had opened the store.
+    It makes so many of them that this is hardly more than the time since it was taken over. Nobody sees when an idle
+    one is: of that it is the time since the new owner began to open the store, in which the other is fenced somewhere.
     """
     seconds: float = 300
     seed: int = 1
@@ -126,7 +126,7 @@ class Campaign:
                 owner.close()
                 raise
             code = former.command.process.poll() if ended else None
-            since = self._seen.opened_at[process] if idle else self._seen.answered_at[formerly]
+            since = self._seen.loaded_at[process] if idle else self._seen.answered_at[formerly]
             self.done.stops.append(Stop(former.name, formerly, code, max(0.0, ended_at - since), idle))
         finally:
             former.close()

@@ -5,11 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from proofs.fleet_database import PostgresDatabase, RedisDatabase
+from proofs.fleet_database import PostgresDatabase, RedisClusterDatabase, RedisDatabase
 from proofs.report import Report
 from proofs.serving import SQLITE, Place
 from tests.postgres.private import DURABLE, PrivateCluster
 from tests.redis import private as redis
+from tests.redis import private_cluster as redis_cluster
 
 Kind: TypeAlias = Literal["sqlite", "postgres"]
 
@@ -43,6 +44,13 @@ def redis_database() -> Generator[RedisDatabase]:
     """Give a Redis that keeps what it has acknowledged, as a database to which things are done."""
     with redis.PrivateRedis(conf=redis.DURABLE) as private:
         yield RedisDatabase(private)
+
+
+@contextmanager
+def redis_cluster_database(*, spread: bool) -> Generator[RedisClusterDatabase]:
+    """Give three masters of a Cluster that keep what they have acknowledged, with all on one of them or spread."""
+    with redis_cluster.PrivateCluster(conf=redis.DURABLE) as cluster:
+        yield RedisClusterDatabase(cluster, spread=spread)
 
 
 def name_store(report: Report, place: Place) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from proofs import exactly_once, failover, fleet, late_commit, lost_replies, terminations, transactions
 from proofs.report import Report, Verdict
+from tests.postgres.pgbouncer import skip_without_pgbouncer
 from windlass.stores.postgres.moves import receipts
 from windlass.stores.postgres.work import Changes, Work
 
@@ -21,6 +22,7 @@ def test_a_fleet_gets_over_dead_servers_sessions_and_databases(tmp_path: Path) -
         servers=2,
         producers=2,
         kills=3,
+        standstills=1,
         cuts=10,
         crashes=1,
         longest_down=1.0,
@@ -30,6 +32,59 @@ def test_a_fleet_gets_over_dead_servers_sessions_and_databases(tmp_path: Path) -
     )
 
     assert_holds(fleet.prove(tmp_path, plan))
+
+
+@pytest.mark.slow  # half a minute and more
+def test_without_the_fence_a_fleet_that_stands_still_is_found_out(tmp_path: Path) -> None:
+    plan = fleet.Plan(
+        jobs=600, servers=2, producers=2, kills=0, standstills=1, cuts=0, crashes=0, ahead=300, lease=4.0, fenced=False
+    )
+
+    report = fleet.prove(tmp_path, plan)
+
+    assert report.verdict is Verdict.BROKEN
+    assert "stale ends accepted: a success written before the last attempt had ended" in report.violations
+
+
+@pytest.mark.slow  # half a minute and more; the whole of it is a proof
+def test_a_fleet_behind_pgbouncer_gets_over_all_of_that_and_over_a_dead_pool(tmp_path: Path) -> None:
+    skip_without_pgbouncer()
+    plan = fleet.Plan(
+        jobs=1_500,
+        servers=2,
+        producers=2,
+        kills=3,
+        standstills=1,
+        cuts=10,
+        crashes=2,
+        stops_too=True,
+        longest_down=1.0,
+        ahead=300,
+        lease=4.0,
+        back_within=15.0,
+    )
+
+    assert_holds(fleet.prove_through_pgbouncer(tmp_path, plan))
+
+
+@pytest.mark.slow  # half a minute and more; the whole of it is a proof
+def test_a_database_that_is_gone_for_a_while_costs_no_rate(tmp_path: Path) -> None:
+    """F10."""
+    plan = fleet.Plan(
+        jobs=1_500,
+        servers=2,
+        producers=2,
+        kills=0,
+        cuts=0,
+        crashes=2,
+        stops_too=True,
+        steady=True,
+        longest_down=2.0,
+        ahead=300,
+        back_within=15.0,
+    )
+
+    assert_holds(fleet.prove_restarts(tmp_path, plan))
 
 
 @pytest.mark.slow  # twenty seconds and more; the whole of it is a proof

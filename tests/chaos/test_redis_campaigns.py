@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import windlass
-from proofs import fleet, lost_replies, redis_everysec, sentinel_failover
+from proofs import fleet, lost_replies, redis_everysec, sentinel_failover, terminations
 from proofs.redis_reader import RedisReader
 from proofs.report import Report, Verdict
 from tests.redis.server import new_url
@@ -20,10 +20,11 @@ def assert_holds(report: Report) -> None:
 def test_a_fleet_gets_over_dead_servers_connections_and_databases(tmp_path: Path) -> None:
     """F13."""
     plan = fleet.Plan(
-        jobs=1_000,
+        jobs=1_200,
         servers=2,
         producers=2,
         kills=2,
+        standstills=1,
         cuts=6,
         crashes=2,
         longest_down=0.5,
@@ -33,6 +34,54 @@ def test_a_fleet_gets_over_dead_servers_connections_and_databases(tmp_path: Path
     )
 
     assert_holds(fleet.prove_on_redis(tmp_path, plan))
+
+
+@pytest.mark.slow  # half a minute and more; the whole of it is a proof
+@pytest.mark.parametrize("spread", [False, True])
+def test_a_fleet_gets_over_the_dead_master_of_a_cluster(tmp_path: Path, *, spread: bool) -> None:
+    """B14."""
+    plan = fleet.Plan(
+        jobs=2_000,
+        queues=("default", "mail", "reports"),
+        servers=2,
+        producers=2,
+        kills=3,
+        standstills=1,
+        cuts=6,
+        crashes=2,
+        longest_down=0.5,
+        ahead=400,
+        lease=4.0,
+        back_within=15.0,
+    )
+
+    assert_holds(fleet.prove_on_a_cluster(tmp_path, plan, spread=spread))
+
+
+@pytest.mark.slow  # half a minute and more; the whole of it is a proof
+def test_a_database_that_is_gone_for_a_while_costs_no_rate(tmp_path: Path) -> None:
+    """F13."""
+    plan = fleet.Plan(
+        jobs=1_500,
+        servers=2,
+        producers=2,
+        kills=0,
+        cuts=0,
+        crashes=2,
+        stops_too=True,
+        steady=True,
+        longest_down=2.0,
+        ahead=300,
+        back_within=15.0,
+    )
+
+    assert_holds(fleet.prove_restarts_on_redis(tmp_path, plan))
+
+
+def test_ended_connections_cost_nothing(tmp_path: Path) -> None:
+    plan = terminations.Plan(calm=1, seconds=3, per_second=250, job=0.2, least=0.05)
+
+    assert_holds(terminations.prove_on_redis(tmp_path, plan))
 
 
 @pytest.mark.slow  # twenty seconds and more; the whole of it is a proof
