@@ -6,15 +6,15 @@ import resource
 import sqlite3
 from pathlib import Path
 
-from benchmarks.commit import commit
+from proofs.code import code_in
 
 
 def describe(folder: Path) -> dict[str, str]:
-    """Return the interpreter, the commit, the engine, the processor count and the kind of disk under `folder`."""
-    known = commit()
+    """Return the interpreter, the code, the engine, the processor count and the kind of disk under `folder`."""
+    code = code_in()
     return {
         "Python": platform.python_version(),
-        **({} if known is None else {"commit": known}),
+        **({"code": code} if code else {}),
         "SQLite": sqlite3.sqlite_version,
         "system": f"{platform.system()} {platform.machine()}",
         "cores": str(os.cpu_count()),

@@ -170,6 +170,11 @@ class Campaign:
         """Let the producers have brought so many, all in all, if they might not bring more already."""
         self._allowed.value = max(self._allowed.value, -int(-jobs // self._plan.producers))
 
+    def _let_jobs_wait(self) -> None:
+        """Let the producers be ahead: servers that were quick, while others stood still, have nothing left to do."""
+        self._look()
+        self._allow(self._ended + self._plan.ahead)
+
     def _let_work(self, share: float) -> None:
         """Wait until so many jobs more have ended, so that every fault meets work."""
         self._look()
@@ -244,8 +249,10 @@ class Campaign:
     def _stand_still(self) -> None:
         """Stop a server that works until others have begun most of what it holds, and wait for its late ends."""
         life = self._chance.choice(self._fleet)
+        self._let_jobs_wait()
         if not self._eventually(lambda: self._is_at_work(life), COMES_UP):
-            self.done.failed.append(f"{life.name} did not come to work")
+            waiting = self._reader.waiting()
+            self.done.failed.append(f"{life.name} did not come to work, and {waiting} jobs waited")
             return
         [(pid, server), *_] = self._servers_of(life).items()
         held, stopped_at = self._stop_inside_jobs(pid), time.time()
@@ -291,9 +298,7 @@ class Campaign:
 
     def _crash(self) -> None:
         """Kill the database while many jobs wait, and start it again after a while."""
-        self._look()
-        # servers that were quick have nothing left to do
-        self._allow(self._ended + self._plan.ahead)
+        self._let_jobs_wait()
         if not self._eventually(lambda: self._reader.waiting() >= self._plan.ahead / 4, 20):
             self.done.failed.append("too few jobs waited for a kill of the database")
         before = self._database.pid

@@ -1,13 +1,12 @@
 """What a campaign found: figures, violations, and whether any fault was delivered at all."""
 
 import platform
-import shutil
 import sqlite3
-import subprocess
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
+
+from proofs.code import code_in
 
 EXAMPLES_SHOWN = 5
 
@@ -30,7 +29,7 @@ class Report:
     store: str = f"SQLite {sqlite3.sqlite_version}"
     remark: str = ""
     """What has to be known to judge the figures."""
-    code: str = field(default_factory=lambda: code_in(Path(__file__).parent))
+    code: str = field(default_factory=code_in)
     """What ran, as it was when the campaign began."""
 
     def figure(self, name: str, value: object) -> None:
@@ -77,21 +76,3 @@ class Report:
     def _where(self) -> str:
         machine = f"{platform.system()} {platform.machine()}"
         return ", ".join(filter(None, [f"Python {platform.python_version()}", self.store, machine, self.code]))
-
-
-def code_in(folder: Path) -> str:
-    """Return the commit that is checked out there, and whether there is more than that; nothing where nobody knows."""
-    commit = _git(folder, "rev-parse", "--short", "HEAD")
-    if not commit:
-        return ""
-    # reports are what campaigns leave behind, not what they run
-    changed = _git(folder, "status", "--porcelain", "--", ":/", ":(top,exclude)proofs/reports")
-    return f"commit {commit}{' with changes' if changed else ''}"
-
-
-def _git(folder: Path, *words: str) -> str:
-    program = shutil.which("git")
-    if program is None:
-        return ""
-    told = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True, check=False)
-    return told.stdout.strip() if told.returncode == 0 else ""

@@ -1,16 +1,10 @@
 """A campaign that finds nothing must be able to: its report tells broken and void from green."""
 
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
-import pytest
-
 from proofs.ledger import Ledger, read
-from proofs.report import Report, Verdict, code_in
-
-NAMED = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+from proofs.report import Report, Verdict
 
 
 def test_a_run_without_its_fault_is_void() -> None:
@@ -43,30 +37,10 @@ def test_a_run_with_its_evidence_and_no_violation_holds() -> None:
 
 
 def test_a_report_says_what_has_to_be_known_to_judge_it() -> None:
-    report = Report("part", "promise", remark="Half the size, for a reason.", code="commit 1a2b3c4")
+    report = Report("part", "promise", remark="Half the size, for a reason.", code="src 1a2b3c4")
 
     assert "\nHalf the size, for a reason.\n" in report.markdown()
-    assert report.markdown().endswith(", commit 1a2b3c4.\n")
-
-
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_a_report_names_the_code_that_ran(tmp_path: Path) -> None:
-    for words in (["init"], ["add", "--all"], [*NAMED, "commit", "--allow-empty", "--message", "first"]):
-        subprocess.run(["git", "-C", tmp_path, *words], check=True, capture_output=True)
-    clean = code_in(tmp_path)
-
-    (tmp_path / "proofs" / "reports").mkdir(parents=True)
-    (tmp_path / "proofs" / "reports" / "part.md").touch()
-    reported = code_in(tmp_path)
-    (tmp_path / "changed.py").touch()
-
-    assert clean.startswith("commit ")
-    assert reported == clean
-    assert code_in(tmp_path) == f"{clean} with changes"
-
-
-def test_a_report_of_code_that_nobody_keeps_names_no_commit(tmp_path: Path) -> None:
-    assert code_in(tmp_path) == ""
+    assert report.markdown().endswith(", src 1a2b3c4.\n")
 
 
 def test_a_torn_line_of_a_ledger_is_read_as_such_and_spoils_no_other(tmp_path: Path) -> None:
