@@ -54,7 +54,10 @@ async def test_nothing_that_is_asked_or_told_runs_a_script(visit: Visit) -> None
         await _fill(visit.shop, "harmless", name=text)
     await visit.open("/")
     for button in await visit.page.locator("table.queues [data-call]").all():
-        await button.click()
+        async with visit.page.expect_response(lambda reply: reply.request.method == "POST"):
+            await button.click()
+        # who leaves before that is asked whether to
+        await expect(visit.page.locator("[aria-busy=true]")).to_have_count(0)
         await expect(visit.page.locator(".toast").last).to_be_visible()
     visit.said("422")
     await visit.open("/dead")
