@@ -41,7 +41,7 @@ async def test_bytes_that_are_no_text_are_told_in_hexadecimal() -> None:
     assert in_text(carried) == "2 bytes: ff 00"
 
 
-@pytest.mark.parametrize("depth", [600, 5_000])
+@pytest.mark.parametrize("depth", [2_000, 100_000])
 async def test_what_is_nested_too_deeply_to_look_for_secrets_is_not_shown(depth: int) -> None:
     deep = b"[" * depth + b'{"password": "hush"}' + b"]" * depth
 

@@ -403,12 +403,12 @@ class Worker:
         attempt.counts = self._tally.begin(attempt.job, now - attempt.claimed_at)
         if handler.timeout_seconds is not None:
             attempt.renew_until = now + handler.timeout_seconds + attempt.lease
+        # first: where tasks begin at once, its code may hold up the event loop before this goes on
+        self.running.add(attempt)
         self._start(attempt)
-        # one whose code waited for nothing has ended by now, and needs no slot
-        if not attempt.over:
-            self.running.add(attempt)
-            if handler.timeout is not None:
-                self._deadlines.add(attempt, handler.timeout, now)
+        # one whose code waited for nothing has ended by now
+        if not attempt.over and handler.timeout is not None:
+            self._deadlines.add(attempt, handler.timeout, now)
 
     # giving back
 

@@ -146,14 +146,16 @@ class Child:
         return code
 
     async def _serve(self, app: App, config: ServerConfig) -> int:
-        serving = Serving(app, stop_on_error=config.stop_on_error, begins=self._begins)
+        serving = Serving(
+            app, stop_on_error=config.stop_on_error, begins=self._begins, ready=lambda: self._link.send(Ready())
+        )
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, serving.stop, self._order.grace)
         with self._turn:
             self._loop, self._serving = loop, serving
         code = 0
         try:
-            await serving.run(lambda: self._link.send(Ready()))
+            await serving.run()
         except Exception as error:  # noqa: BLE001 - the parent says it
             code = self._refuse(error)
             if isinstance(error, Fenced):

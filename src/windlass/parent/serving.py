@@ -22,11 +22,14 @@ class Serving:
     All of it is used on one event loop, except where a method says otherwise.
     """
 
-    def __init__(self, app: App, *, stop_on_error: bool, begins: Callable[[str], None]) -> None:
-        """Serve `app`; `begins` hears of the id of each server before it can claim anything."""
+    def __init__(
+        self, app: App, *, stop_on_error: bool, begins: Callable[[str], None], ready: Callable[[], None]
+    ) -> None:
+        """Serve `app`; `begins` hears of the id of each server before it can claim anything, `ready` of the start."""
         self._app = app
         self._stop_on_error = stop_on_error
         self._begins = begins
+        self._ready = ready
         self._rng = SystemRng()
         self._loop = asyncio.get_running_loop()
         self._starting = self._loop.create_task(self._start())
@@ -37,13 +40,12 @@ class Serving:
         self.over_at: float | None = None
         """When the grace is over, by `time.monotonic`; None when nobody has told it to stop."""
 
-    async def run(self, ready: Callable[[], None]) -> None:
-        """Return when the server was stopped; raises what no other try could mend. `ready` hears of the start."""
+    async def run(self) -> None:
+        """Return when the server was stopped; raises what no other try could mend."""
         try:
             server = await self._starting
         except asyncio.CancelledError:
             return
-        ready()
         await server.stopped()
         for rescue in self._rescues:
             rescue.cancel()
@@ -122,6 +124,8 @@ class Serving:
                 await asyncio.sleep(wait)
             else:
                 self._server = server
+                # before it waits for anything: the first job may hold up the event loop for good
+                self._ready()
                 return server
 
     def _is_final(self, error: Exception) -> bool:

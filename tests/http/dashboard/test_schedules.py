@@ -176,7 +176,7 @@ async def test_what_is_secret_in_a_payload_or_a_header_is_not_shown_to_anybody(g
 
 
 async def test_a_payload_that_is_no_text_or_huge_or_deep_is_shown_as_far_as_it_can_be(given: GivenDashboard) -> None:
-    deep = Encoded(b'{"token":"canary","deep":' + b"[" * 900 + b"]" * 900 + b"}", "json")
+    deep = Encoded(b'{"token":"canary","deep":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "json")
     for name, payload in {"bytes": b"\xff\x00<b>", "huge": "x" * 100_000, "deep": deep}.items():
         await given.client.schedules.put(name, HOUR, NewJob("mail", payload))
 
