@@ -141,6 +141,23 @@ def test_every_page_of_the_docs_is_listed_by_the_index_of_its_room() -> None:
     assert unlisted == []
 
 
+def test_no_statement_and_no_script_has_a_name_that_other_tools_have_for_rescue_and_prune() -> None:
+    glossary = text_of(ROOT / "docs" / "glossary.md")
+    # vacuum is a thing of Postgres itself
+    theirs = {each for word in ("rescue", "prune") for each in _words_not_for(word, glossary)} - {"vacuum"}
+    assert "sweep" in theirs
+
+    files = [path for suffix in ("sql", "lua") for path in (ROOT / "src").rglob(f"*.{suffix}")]
+
+    assert [path.name for path in files if theirs & set(path.stem.split("_"))] == []
+
+
 @pytest.mark.parametrize("command", ["make demo", "make test"])
 def test_the_readme_names_the_two_commands_of_a_fresh_clone(command: str) -> None:
     assert command in text_of(ROOT / "README.md")
+
+
+def _words_not_for(word: str, glossary: str) -> list[str]:
+    """What the last column of the glossary has beside a word."""
+    [row] = [line for line in glossary.splitlines() if line.startswith(f"| **{word}** |")]
+    return row.rstrip(" |").rpartition("|")[2].strip().split(", ")

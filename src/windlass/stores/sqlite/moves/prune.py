@@ -11,13 +11,13 @@ from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import COLUMN, Transaction
 
 _ALL_TIME = 2**62
-_SWEEPS = (
-    ("sweep_receipts", timedelta(minutes=10)),
-    ("sweep_holds", timedelta(0)),
-    ("sweep_locks", timedelta(0)),
-    ("sweep_servers", timedelta(days=1)),
-    ("sweep_minutes", timedelta(days=8)),
-    ("sweep_timings", timedelta(days=8)),
+_SMALL_RECORDS = (
+    ("prune_receipts", timedelta(minutes=10)),
+    ("prune_holds", timedelta(0)),
+    ("prune_locks", timedelta(0)),
+    ("prune_servers", timedelta(days=1)),
+    ("prune_minutes", timedelta(days=8)),
+    ("prune_timings", timedelta(days=8)),
 )
 
 
@@ -34,8 +34,8 @@ def prune(tx: Transaction, calls: list[PruneCall]) -> list[int]:
 
 
 def _prune(tx: Transaction, call: PruneCall) -> int:
-    for sweep, age in _SWEEPS:
-        tx.run(sweep, (to_micros(tx.moment - age),))
+    for statement, age in _SMALL_RECORDS:
+        tx.run(statement, (to_micros(tx.moment - age),))
     left = call.limit
     for row in tx.execute(sql("stats"), {"queue": None}).fetchall():
         counts = {state: row[2 + COLUMN[state]] for state in sorted(ENDS)}
