@@ -37,6 +37,10 @@ def test_every_error_is_public() -> None:
     assert tree <= set(windlass.__all__)
 
 
+def test_each_outcome_of_a_cancel_is_a_name_of_the_package() -> None:
+    assert [getattr(windlass, outcome.name) for outcome in windlass.CancelOutcome] == list(windlass.CancelOutcome)
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'conect'"):
         getattr(windlass, "conect")  # noqa: B009 - a type checker knows that it is not there

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
         Progress,
         Token,
     )
-    from windlass.core.requests import CancelOutcome
+    from windlass.core.requests import NOT_FOUND, REMOVED, REQUESTED, CancelOutcome
     from windlass.core.retry import Exponential, Fixed, Linear, NoRetry
     from windlass.core.schedule import Schedule
     from windlass.core.settings import QueueSettings
@@ -87,9 +87,12 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "NOT_FOUND",
     "PRIORITY_HIGH",
     "PRIORITY_LOW",
     "PRIORITY_NORMAL",
+    "REMOVED",
+    "REQUESTED",
     "AlreadyRunning",
     "App",
     "AppNotLoaded",
@@ -198,7 +201,7 @@ _HOMES = {
     "windlass.core.signals": ("Cancel", "PermanentFailure", "Release", "Retry", "Snooze"),
     "windlass.core.states": ("State",),
     "windlass.core.stats": ("QueueStats", "Totals"),
-    "windlass.core.requests": ("CancelOutcome",),
+    "windlass.core.requests": ("NOT_FOUND", "REMOVED", "REQUESTED", "CancelOutcome"),
     "windlass.core.unique": ("Unique",),
     "windlass.engine.config": ("ServerConfig",),
     "windlass.engine.context": ("Context", "current"),

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from windlass.core.errors import WindlassError
 from windlass.core.ids import JobId
@@ -69,6 +69,11 @@ class CancelOutcome(StrEnum):
     """It is running: its holder is told."""
     NOT_FOUND = "not_found"
     """There is no such job, or it has ended."""
+
+
+REMOVED: Final = CancelOutcome.REMOVED
+REQUESTED: Final = CancelOutcome.REQUESTED
+NOT_FOUND: Final = CancelOutcome.NOT_FOUND
 
 
 class Changed(Enum):
