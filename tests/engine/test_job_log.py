@@ -35,7 +35,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
             ToRetry(timedelta(seconds=1.25), Failure("no", "OSError")),
             ("WARNING", "failed, again in 1.2 s: OSError: no"),
         ),
-        (ToDead(Failure("no")), ("ERROR", "is dead: no")),
+        (ToDead(Failure("no")), ("ERROR", "failed, the job is dead: no")),
         (ToCancelled("asked to"), ("INFO", "was cancelled: asked to")),
         (ToSnoozed(timedelta(minutes=1)), ("INFO", "is put off by 60.0 s")),
         (ToReleased(), ("INFO", "is given back")),
@@ -52,6 +52,15 @@ async def test_every_end_has_a_line_with_its_facts(
 
     [(shown, line)] = told(caplog)
     assert (shown, line.endswith(f"attempt 1 of 3 {said}")) == (level, True)
+
+
+async def test_a_traceback_is_followed_by_no_empty_line(
+    attempt: Attempt, log: JobLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.end(attempt, ToDead(Failure("no", "OSError", "Traceback:\n  raise OSError\nOSError: no\n")))
+
+    [(_, line)] = told(caplog)
+    assert line.endswith("the job is dead: OSError: no\nTraceback:\n  raise OSError\nOSError: no")
 
 
 async def test_many_successes_in_a_second_are_told_by_their_number(

@@ -35,7 +35,8 @@ class JobLog:
             case _ if attempt.reason == "claim_lost":
                 return  # it is not written: whoever has the job now decides
             case ToDead(failure):
-                _log(logging.ERROR, attempt, "is dead: %s%s", failure.summary, _trace(failure), outcome="dead", now=now)
+                text = "failed, the job is dead: %s%s"
+                _log(logging.ERROR, attempt, text, failure.summary, _trace(failure), outcome="dead", now=now)
             case ToRetry(delay, failure):
                 text = "failed, again in %s: %s"
                 _log(logging.WARNING, attempt, text, _span(delay), failure.summary, outcome="retry", now=now)
@@ -90,4 +91,4 @@ def _span(delay: timedelta) -> str:
 
 
 def _trace(failure: Failure) -> str:
-    return "" if failure.traceback is None else f"\n{failure.traceback}"
+    return "" if failure.traceback is None else f"\n{failure.traceback.rstrip()}"
