@@ -124,6 +124,21 @@ async def test_queues_that_nobody_works_are_told(client: Client) -> None:
     assert "emial (3)" in finding.message
 
 
+async def test_for_raw_jobs_that_nobody_works_a_consumer_is_advised(client: Client) -> None:
+    await server(client, queues=("email",))
+    await client.enqueue_many(
+        [NewJob("raw", b"1"), NewJob("emial", kind="send"), NewJob("both"), NewJob("both", kind="a")]
+    )
+
+    finding = await found(client, "queues")
+
+    assert finding.advice == (
+        "let a server work them (windlass worker --queues both,emial); for jobs without a kind register a consumer "
+        "(@app.consumer('both'), @app.consumer('raw')), or claim them by a loop of your own; "
+        "or look whether the names are right (windlass queues)"
+    )
+
+
 async def test_kinds_that_nobody_knows_are_told(client: Client) -> None:
     await server(client, kinds=("send",))
     await client.enqueue("email", kind="sned")

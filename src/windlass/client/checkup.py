@@ -1,7 +1,7 @@
 """What `doctor` looks at in every store: it only looks, so that a dashboard may show the same."""
 
 import platform
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -14,7 +14,7 @@ from windlass.core.looks import Finding, ServerRecord
 from windlass.core.moving import Moved
 from windlass.core.rule import read_rule
 from windlass.core.schedule import Schedule
-from windlass.core.stats import MinuteCounts, QueueStats, total
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, total
 from windlass.core.store import Inspector, Store
 from windlass.version import VERSION
 from windlass.zone import zone
@@ -75,7 +75,7 @@ async def checkup(
         _servers(seen),
         await _leases(store, dead_after),
         _stuck(seen),
-        _queues(seen),
+        await _queues(store, seen),
         await _kinds(store, seen),
         _pauses(seen),
         _waits(seen),
@@ -183,18 +183,31 @@ def _stuck(seen: _Seen) -> Finding:
     )
 
 
-def _queues(seen: _Seen) -> Finding:
+async def _queues(inspector: Inspector, seen: _Seen) -> Finding:
     worked = {queue for server in seen.live for queue in server.queues}
     left = [queue for queue in seen.waiting if queue.queue not in worked and not queue.paused]
     if not seen.live or not left:
         return Finding("queues", "ok", f"{counted(len(seen.waiting), 'queue')} with jobs that wait")
+    waiting = await inspector.waiting()
     return Finding(
         "queues",
         "warning",
         f"jobs wait in queues that no live server works: {_listed(_with_count(left))}",
-        f"let a server work them (windlass worker --queues {_named(left, ',')}), or look whether the names are right "
-        "(windlass queues)",
+        "; ".join(_ways_to_work(left, waiting)) + "; or look whether the names are right (windlass queues)",
     )
+
+
+def _ways_to_work(left: Sequence[QueueStats], waiting: Collection[KindStats]) -> Iterator[str]:
+    with_raw = {each.queue for each in waiting if not each.kind}
+    with_kinds = {each.queue for each in waiting if each.kind}
+    of_handlers = [queue for queue in left if queue.queue in with_kinds or queue.queue not in with_raw]
+    of_consumers = [queue for queue in left if queue.queue in with_raw]
+    if of_handlers:
+        yield f"let a server work them (windlass worker --queues {_named(of_handlers, ',')})"
+    if of_consumers:
+        # a server that works such a queue and has no consumer leaves them where they are
+        named = _listed(f"@app.consumer({queue.queue!r})" for queue in of_consumers)
+        yield f"for jobs without a kind register a consumer ({named}), or claim them by a loop of your own"
 
 
 async def _kinds(inspector: Inspector, seen: _Seen) -> Finding:

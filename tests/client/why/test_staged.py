@@ -216,3 +216,12 @@ async def test_what_is_not_here_and_what_moved_is_told_of(client: Client) -> Non
     assert (await told(client, here))["store_moved"].facts["to"] == "redis://there"
     with pytest.raises(InvalidValue):
         await client.why("email")
+
+
+async def test_for_a_raw_job_in_a_queue_of_nobody_a_consumer_is_advised(client: Client) -> None:
+    await server(client, "web", "email")
+
+    reason = (await told(client, await waiting(client, "raw", None)))["queue_not_worked"]
+
+    assert reason.message == "it has no kind, and no live server works queue 'raw'"
+    assert reason.advice == "register a consumer (@app.consumer('raw')), or claim it by a loop of your own"

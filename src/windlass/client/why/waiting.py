@@ -107,13 +107,15 @@ def _no_server(known: Known) -> Reason:
 
 def _not_worked(known: Known, job: Job, live: list[ServerRecord]) -> Reason:
     worked = sorted({queue for server in live for queue in server.queues})
-    message = f"no live server works queue {job.queue!r}{did_you_mean(job.queue, worked)}"
+    raw = "it has no kind, and " if job.kind is None else ""
+    message = f"{raw}no live server works queue {job.queue!r}{did_you_mean(job.queue, worked)}"
     if known.ended_lately:
         message += f"; {_by_loops(known)}"
+    a_server = f"let a server work it (windlass worker --queues {job.queue}), or enqueue into a queue that is worked"
     return Reason(
         "queue_not_worked",
         message,
-        f"let a server work it (windlass worker --queues {job.queue}), or enqueue into a queue that is worked",
+        _register_a_consumer(job) if job.kind is None else a_server,
         {"queue": job.queue, "servers": len(live), "worked": " ".join(worked)},
     )
 
@@ -130,7 +132,7 @@ def _not_known(job: Job, working: list[ServerRecord], live: list[ServerRecord]) 
         return Reason(
             "no_consumer",
             f"it has no kind, and no live server of queue {job.queue!r} has a consumer for raw jobs",
-            f"register one (@app.consumer({job.queue!r})), or claim it by a loop of your own",
+            _register_a_consumer(job),
             {"queue": job.queue, "servers": len(working)},
         )
     kinds = sorted({kind for server in working for kind in server.kinds})
@@ -144,6 +146,10 @@ def _not_known(job: Job, working: list[ServerRecord], live: list[ServerRecord]) 
         "import the module of its handler in the app, or name the kind among the aliases of another",
         {"kind": job.kind, "queue": job.queue, "known": " ".join(kinds)},
     )
+
+
+def _register_a_consumer(job: Job) -> str:
+    return f"register a consumer (@app.consumer({job.queue!r})), or claim it by a loop of your own"
 
 
 def _failed_before(job: Job) -> Iterator[Reason]:
