@@ -1,4 +1,4 @@
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
@@ -109,6 +109,45 @@ async def test_what_was_opened_is_closed_when_a_later_one_fails(app: App) -> Non
         async with app.open_lifespan():
             pass
     assert closed == ["first"]
+
+
+def test_an_async_function_without_a_yield_is_refused_at_once(app: App) -> None:
+    async def pool() -> int:
+        return 3
+
+    with pytest.raises(
+        InvalidValue, match=r"^a lifespan is an async function that yields once: pool\(\) has no yield$"
+    ):
+        app.lifespan(pool)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
+
+
+def test_a_plain_function_that_yields_is_refused_at_once(app: App) -> None:
+    def pool() -> Iterator[int]:
+        yield 3
+
+    with pytest.raises(InvalidValue, match=r"yields once: write async def pool\(\)$"):
+        app.lifespan(pool)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
+
+
+async def three() -> int:
+    return 3
+
+
+@pytest.mark.parametrize(
+    "make,told",
+    [(int, "an object of type int"), (lambda: None, "None"), (three, "an object of type coroutine")],
+)
+async def test_a_plain_function_must_return_an_async_context_manager(
+    app: App, make: Callable[[], object], told: str
+) -> None:
+    def pool() -> object:
+        return make()
+
+    app.lifespan(pool)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
+
+    with pytest.raises(InvalidValue, match=rf"returns an async context manager: pool\(\) returned {told}$"):
+        async with app.open_lifespan():
+            pass
 
 
 async def test_each_opening_is_a_new_one(app: App) -> None:

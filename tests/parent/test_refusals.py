@@ -23,6 +23,7 @@ RAISES = "raise RuntimeError('no such thing')\n"
         (RAISES, (), 3, "RuntimeError: no such thing"),
         ("app = 1\n", (), 3, "is no App"),
         ("import windlass\napp = windlass.App()\n", (), 2, "has no store"),
+        (MEMORY + "app.lifespan(lambda: 3)\n", (), 2, "<lambda>() returned an object of type int"),
         (MEMORY, ("--url", "sqlite:////proc/no/jobs.db"), 5, "/proc/no/jobs.db"),
     ],
 )

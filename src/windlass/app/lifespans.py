@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import Any, Final, TypeAlias, get_args, get_origin
+from typing import Any, Final, TypeAlias, cast, get_args, get_origin
 
 from windlass.core.errors import InvalidValue
 from windlass.handlers.signature import annotation_of
@@ -11,6 +11,7 @@ from windlass.handlers.signature import annotation_of
 Lifespan: TypeAlias = Callable[[], AsyncIterator[Any]] | Callable[[], AbstractAsyncContextManager[Any]]
 """An async generator function that yields once, or a function that returns an async context manager."""
 
+_WHAT: Final = "a lifespan is an async function that yields once"
 _YIELDS: Final = (AsyncIterator, AsyncGenerator, AsyncIterable, AbstractAsyncContextManager)
 
 
@@ -50,13 +51,28 @@ class _Lifespan:
     def __init__(self, function: Lifespan) -> None:
         made: Callable[..., Any] = function
         self._function = made
+        self._name = f"{getattr(function, '__name__', repr(function))}()"
         needed = [each for each in inspect.signature(function).parameters.values() if each.default is each.empty]
         if needed:
-            message = f"a lifespan takes no arguments, and {function.__name__}() wants {needed[0].name}"
+            message = f"a lifespan takes no arguments, and {self._name} wants {needed[0].name}"
             raise InvalidValue(message)
-        self.make: Callable[[], AbstractAsyncContextManager[Any]] = (
-            asynccontextmanager(made) if inspect.isasyncgenfunction(function) else made
-        )
+        if inspect.iscoroutinefunction(function):
+            message = f"{_WHAT}: {self._name} has no yield"
+            raise InvalidValue(message)
+        if inspect.isgeneratorfunction(function):
+            message = f"{_WHAT}: write async def {self._name}"
+            raise InvalidValue(message)
+        self._make: Callable[[], object] = asynccontextmanager(made) if inspect.isasyncgenfunction(function) else made
+
+    def make(self) -> AbstractAsyncContextManager[Any]:
+        """Return what opens it; raises `InvalidValue` when that is nothing that can be opened."""
+        made = self._make()
+        if isinstance(made, AbstractAsyncContextManager):
+            return cast("AbstractAsyncContextManager[Any]", made)
+        if inspect.iscoroutine(made):
+            made.close()
+        message = f"{_WHAT}, or one that returns an async context manager: {self._name} returned {_shown(made)}"
+        raise InvalidValue(message)
 
     @property
     def provides(self) -> type | None:
@@ -75,3 +91,8 @@ def _provide(provided: dict[type, Any], wanted: type, value: object) -> None:
         message = f"two lifespans provide {wanted!r}, and handlers could not tell which: let each yield its own type"
         raise InvalidValue(message)
     provided[wanted] = value
+
+
+def _shown(value: object) -> str:
+    """Name a value by its type: what a lifespan makes may hold a password."""
+    return "None" if value is None else f"an object of type {type(value).__qualname__}"
