@@ -299,3 +299,15 @@ async def test_what_has_ended_is_freed_without_the_garbage_collector() -> None:
         gc.enable()
 
     assert after == before
+
+
+def test_a_server_of_something_else_than_an_app_is_refused_at_once() -> None:
+    with pytest.raises(windlass.InvalidValue, match=r"^a server works an App, not str: Server[(]app[)]"):
+        windlass.Server("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def test_settings_of_a_server_that_are_none_are_refused_at_once() -> None:
+    app = windlass.App("memory://")
+
+    with pytest.raises(windlass.InvalidValue, match="takes a ServerConfig, not dict"):
+        windlass.Server(app, {"concurrency": 5})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -7,7 +7,7 @@ import multiprocessing
 from collections.abc import Sequence
 from typing import Final, Self
 
-from windlass.core.errors import AlreadyRunning, Fenced
+from windlass.core.errors import AlreadyRunning, Fenced, InvalidValue
 from windlass.engine.config import ServerConfig
 from windlass.engine.health import Health
 from windlass.engine.heart import new_server_id
@@ -48,6 +48,7 @@ class Server:
         `ends_process` promises that the process ends when the server has stopped. Then a stop gives back also what
         still runs after its grace, such as threads, since nothing of it goes on.
         """
+        _check_given(app, config)
         self._app = app
         self._ends_process = ends_process
         self._given = ServerConfig() if config is None else config
@@ -238,6 +239,17 @@ class Server:
         if self._shift is not None:
             self._shift.fence()
         self._last = asyncio.get_running_loop().create_task(self.stop(grace=FENCED_GRACE))
+
+
+def _check_given(app: object, config: object) -> None:
+    if not callable(getattr(app, "server_config", None)):
+        message = f"a server works an App, not {type(app).__name__}: Server(app), with app = windlass.App(...)"
+        raise InvalidValue(message)
+    if not isinstance(config, ServerConfig | None):
+        message = (
+            f"a server takes a ServerConfig, not {type(config).__name__}: Server(app, ServerConfig(concurrency=5))"
+        )
+        raise InvalidValue(message)
 
 
 def _refuse_inside_an_import() -> None:
