@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 
@@ -168,6 +169,13 @@ def lease_of(claim: windlass.Claim) -> timedelta:
     assert claim.job.lease_expires_at is not None
     assert claim.job.claimed_at is not None
     return claim.job.lease_expires_at - claim.job.claimed_at
+
+
+def test_a_client_that_is_opened_without_an_event_loop_names_the_two_ways() -> None:
+    client = windlass.connect("memory://")
+
+    with pytest.raises(TypeError, match=r"by `async with`: .* windlass[.]connect_sync"), ExitStack() as stack:
+        stack.enter_context(client)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 async def test_a_store_of_ones_own_is_taken_in_place_of_a_url() -> None:

@@ -146,6 +146,18 @@ class Client(Steering):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    if not TYPE_CHECKING:
+        # type checkers know by themselves that there is no such form
+
+        def __enter__(self):  # noqa: ANN204
+            message = (
+                "a client opens by `async with`: in a program without an event loop use windlass.connect_sync(...)"
+            )
+            raise TypeError(message)
+
+        def __exit__(self, *_: object) -> None:
+            pass  # without it Python would not come as far as to call the other
+
     async def enqueue(
         self,
         queue: str,
