@@ -280,13 +280,27 @@ def test_what_yields_cannot_be_a_handler() -> None:
             yield 1
 
 
+def test_a_class_cannot_be_a_handler() -> None:
+    app = App("memory://")
+
+    with pytest.raises(InvalidValue, match=r"^Pool is a class, and a handler is a function"):
+        app.job(Pool)
+
+
+def test_a_misspelt_option_of_a_job_is_told_with_the_one_that_was_meant() -> None:
+    app = App("memory://")
+
+    with pytest.raises(TypeError, match=r"^@app.job has no option 'max_attempt': did you mean 'max_attempts'[?]$"):
+        app.job(max_attempt=3)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"^@app.job has no option 'colour': it takes kind, queue, max_attempts, "):
+        app.job(colour="red")  # type: ignore[call-overload]
+
+
 def test_options_go_by_name() -> None:
     app = App("memory://")
 
     with pytest.raises(InvalidValue, match=r"options go by name, @app.job\(queue='email'\)"):
         app.job("email")  # type: ignore[call-overload]
-    with pytest.raises(TypeError, match="colour"):
-        app.job(colour="red")  # type: ignore[call-overload]
 
 
 def test_what_is_registered_is_checked() -> None:

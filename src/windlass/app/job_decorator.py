@@ -4,8 +4,9 @@
 # mypy: disable-error-code="overload-overlap"
 # pyright: reportOverlappingOverload=false
 
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+import difflib
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar, overload
 
 from windlass.app.handler import AsyncHandler, Handler, SyncHandler
@@ -88,9 +89,20 @@ class JobDecorator:
 
     def __call__(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Make a handler of `function`, or take options for the function that follows."""
+        _check_known(options)
         if function is None:
             return JobDecorator(self._register, replace(self._options, **options))
         if not callable(function):
             message = f"@app.job stands above a function, not {function!r}: options go by name, @app.job(queue='email')"
             raise InvalidValue(message)
         return self._register(function, self._options)
+
+
+def _check_known(options: Collection[str]) -> None:
+    known = [each.name for each in fields(JobOptions)]
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            advice = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}"
+            message = f"@app.job has no option {name!r}: {advice}"
+            raise TypeError(message)

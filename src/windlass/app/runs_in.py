@@ -11,6 +11,9 @@ from windlass.handlers.registered import RunsIn
 
 def runs_in(function: Callable[..., Any], *, process: bool) -> RunsIn:
     """Return where `function` runs as a handler; raises `InvalidValue` for one that cannot run there, or at all."""
+    if inspect.isclass(function):
+        message = f"{function.__name__} is a class, and a handler is a function: write one that makes what it needs"
+        raise InvalidValue(message)
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         message = f"{function.__name__}() yields, and a handler returns: take the yield out of it"
         raise InvalidValue(message)
