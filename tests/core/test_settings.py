@@ -81,6 +81,13 @@ def test_the_settings_of_a_queue_without_a_good_name_are_refused() -> None:
         resolve(QueueSettings(), {"e mail": QueueSettings()})
 
 
+def test_settings_of_a_queue_that_are_none_are_refused() -> None:
+    wrong: Any = {"email": {"max_attempts": 3}}
+
+    with pytest.raises(InvalidValue, match=r"of queue 'email' are a QueueSettings\(...\), not dict"):
+        resolve(QueueSettings(), wrong)
+
+
 def test_the_most_records_to_keep_hold_for_every_queue() -> None:
     settings = resolve(QueueSettings(), {"email": QueueSettings(keep_dead=60)}, keep_max=10)
 

@@ -85,9 +85,16 @@ def resolve(
 ) -> Settings:
     """Check what a caller gave and fill in the rest: per queue over client over default."""
     default = _over(DEFAULT, given)
-    single = {check_name(name, "queue"): _over(default, settings) for name, settings in (queues or {}).items()}
+    single = {check_name(name, "queue"): _over(default, _check_own(name, own)) for name, own in (queues or {}).items()}
     most = None if keep_max is None else _check_count(keep_max, "keep_max is a number of records, or None")
     return Settings(default, single, _check_count(max_payload, "max_payload is a number of bytes"), most)
+
+
+def _check_own(name: str, settings: object) -> QueueSettings:
+    if isinstance(settings, QueueSettings):
+        return settings
+    message = f"the settings of queue {name!r} are a QueueSettings(...), not {type(settings).__name__}"
+    raise InvalidValue(message)
 
 
 def _over(base: Effective, given: QueueSettings) -> Effective:
