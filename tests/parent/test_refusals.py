@@ -58,6 +58,17 @@ def test_what_the_app_opens_may_be_away_and_is_tried_again(tmp_path: Path) -> No
     assert "RuntimeError: what the app needs is away" in running.log()
 
 
+def test_a_store_that_nobody_can_reach_is_told_of_before_the_deadline(tmp_path: Path) -> None:
+    with Running(tmp_path, "--url", "redis://me:secret@127.0.0.1:1?timeout=1.5") as running:
+        running.says("nothing listens where the server at 127.0.0.1:1 should be")
+        running.says("it is tried for 0.5 s more")
+        running.says("the server cannot start (1 times in a row)")
+
+        running.signal(signal.SIGTERM)
+        assert running.ends() == 0
+    assert "secret" not in running.log()
+
+
 def test_a_stop_ends_the_tries(tmp_path: Path) -> None:
     """F50: while what the app needs is away."""
     (tmp_path / "broken").touch()

@@ -93,6 +93,8 @@ class Connections(Generic[S]):
         self._closer: asyncio.TimerHandle | None = None
         self._closed = False
         self._all_back = asyncio.Event()
+        self.met: str | None = None
+        """What was met last where a session was to be opened, as users are told; None before that."""
 
     @asynccontextmanager
     async def session(self, deadline: float, *, aside: bool = False) -> AsyncGenerator[S]:
@@ -236,6 +238,7 @@ class Connections(Generic[S]):
                 met = met or self._no_answer()
             except Exception as error:  # noqa: BLE001 - whoever asked is told, in our words
                 met = self._translate(error, self._where)
+            self.met = str(met)
             left = deadline - loop.time()
             if left <= 0 or not self._patient or not (isinstance(met, StoreUnavailable) and met.retryable):
                 raise met

@@ -116,6 +116,12 @@ def test_a_plan_that_a_migration_outdated_asks_for_a_new_connection() -> None:
     [
         (TimeoutError(), Fault.LOST, True, "did not answer in time"),
         (ConnectionRefusedError(errno.ECONNREFUSED, "refused"), Fault.LOST, True, "nothing listens"),
+        (
+            OSError("Multiple exceptions: [Errno 111] at ::1, [Errno 111] at 127.0.0.1"),
+            Fault.LOST,
+            True,
+            "nothing listens",
+        ),
         (ConnectionResetError(errno.ECONNRESET, "reset"), Fault.LOST, True, "lost"),
         (OSError(errno.EHOSTUNREACH, "no route"), Fault.LOST, True, "lost"),
         (socket.gaierror(socket.EAI_NONAME, "not known"), Fault.LOST, True, "host"),

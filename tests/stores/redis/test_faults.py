@@ -80,6 +80,7 @@ def test_what_is_repeated_is_said_to_be_worth_another_try() -> None:
         (TimeoutError(), Fault.LOST, True, "does not answer: TimeoutError"),
         (ConnectionResetError(errno.ECONNRESET, "reset by peer"), Fault.LOST, True, "reset by peer"),
         (socket.gaierror(socket.EAI_NONAME, "not known"), Fault.LOST, True, "not known"),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed"), Fault.LOST, True, "nothing listens where"),
         (EOFError(), Fault.LOST, True, "does not answer"),
         (ConnectionError("the server has closed the connection"), Fault.LOST, True, "closed the connection"),
         (NotReplicated(1, 2), Fault.LOST, True, "only 1 of 2 replicas have the write: connect more, or lower ?wait="),

@@ -1,6 +1,5 @@
 """What the network and the server complain of: whether trying again helps, and what users are told."""
 
-import errno
 import re
 import socket
 import ssl
@@ -9,6 +8,7 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 from windlass.core.errors import Fenced, OutcomeUnknown, StoreUnavailable, WindlassError
+from windlass.kit.reaching import is_refused
 from windlass.stores.http.options import Options
 from windlass.stores.http.reply import NotHTTP, Reply, ReplyTooLarge
 
@@ -166,7 +166,7 @@ def _translated(error: BaseException, where: str) -> WindlassError:
             f"no encrypted connection to {where}: {text}: check whether it speaks TLS, or is http://, and whether it "
             "wants a certificate of ?tls_cert= and ?tls_key="
         )
-    if isinstance(error, ConnectionRefusedError) or f"[Errno {errno.ECONNREFUSED}]" in text:
+    if is_refused(error):
         return StoreUnavailable(
             f"nothing listens where {where} should be: start `windlass serve` there, or check host and port of the URL",
             retryable=True,

@@ -33,6 +33,8 @@ class Runner:
         self._headers = usual_headers(options)
         self._serving = NOBODY
         self._paths: dict[str, bytes] = {}
+        self.met: str | None = None
+        """What a call has met last, as users are told; None before that."""
         self._connections = Connections(
             self._open,
             most=options.connections,
@@ -103,6 +105,7 @@ class Runner:
                 return await self._try(call, deadline)
             except Exception as error:  # noqa: BLE001 - judged below, where nothing holds on to its frames
                 met = error
+            self.met = str(translate(met, self._options.where))
             if kind(met) is Fault.FINAL:
                 raise self._verdict(call, met)
             wanted = met.retry_after if isinstance(met, Refused) else 0.0

@@ -29,6 +29,7 @@ from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, Schedu
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import Borrowed, Features, Joined
 from windlass.core.topics import Hub, Topic
+from windlass.kit.reaching import told_when_slow
 from windlass.stores.http.options import Options
 from windlass.stores.http.room import Room
 
@@ -69,7 +70,8 @@ class HttpStore:
             return
         room = Room(self._options, self._rng, self._hub)
         try:
-            about = await room.looks.about()
+            with told_when_slow(self._options.where, self._options.timeout, lambda: room.runner.met):
+                about = await room.looks.about()
         except BaseException:
             await room.close()
             raise

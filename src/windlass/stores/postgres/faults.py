@@ -16,6 +16,7 @@ from windlass.core.errors import (
     StoreUnavailable,
     WindlassError,
 )
+from windlass.kit.reaching import is_refused
 
 
 class Fault(Enum):
@@ -185,7 +186,7 @@ def _of_the_driver(error: BaseException, where: str) -> WindlassError:
             return StoreUnavailable(
                 f"the host of {where} is not known ({text}): check its name in the URL", retryable=True
             )
-        case ConnectionRefusedError():
+        case _ if is_refused(error):
             return StoreUnavailable(
                 f"nothing listens for {where}: start the server, or check host and port", retryable=True
             )

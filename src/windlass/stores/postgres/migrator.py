@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from windlass.core.migrating import Standing, check_known
+from windlass.kit.reaching import told_when_slow
 from windlass.stores.postgres.by_hand import by_hand
 from windlass.stores.postgres.faults import translate
 from windlass.stores.postgres.migrate import OURS, plan, prepare
@@ -44,7 +45,8 @@ class PostgresMigrator:
     @asynccontextmanager
     async def _connected(self) -> AsyncGenerator[Connection]:
         try:
-            session = await open_session(self._options, timeout=self._options.timeout)
+            with told_when_slow(self._options.where, self._options.timeout, lambda: None):
+                session = await open_session(self._options, timeout=self._options.timeout)
             try:
                 yield session.connection
             except BaseException:

@@ -10,6 +10,7 @@ from windlass.core.clock import Clock, Rng
 from windlass.core.job import Claim
 from windlass.core.store import Borrowed, Joined
 from windlass.core.topics import Hub, Topic
+from windlass.kit.reaching import told_when_slow
 from windlass.kit.request_names import RequestNames
 from windlass.stores.postgres.adder import Adder
 from windlass.stores.postgres.claimer import Claimer
@@ -117,7 +118,10 @@ async def open_room(options: Options, clock: Clock, rng: Rng, hub: Hub) -> Room:
     """Look at the database, make the schema if it has none and may, and open what is needed."""
     connections = Connections(options)
     try:
-        async with connections.session(asyncio.get_running_loop().time() + options.timeout) as session:
+        deadline = asyncio.get_running_loop().time() + options.timeout
+        with told_when_slow(options.where, options.timeout, lambda: connections.met):
+            session = await connections.take(deadline)
+        with connections.lent(session):
             await prepare(session.connection, options)
             [(store_id, synchronous_commit)] = await session.fetch("opened")
             pooled = session.pooled

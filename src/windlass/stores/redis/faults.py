@@ -1,5 +1,6 @@
 """What the system and the server complain of: whether trying again helps, and what users are told."""
 
+import socket
 import ssl
 from enum import Enum
 from typing import Final
@@ -7,6 +8,7 @@ from typing import Final
 import hiredis
 
 from windlass.core.errors import StoreFull, StoreMoved, StoreReadOnly, StoreUnavailable, WindlassError
+from windlass.kit.reaching import is_refused
 from windlass.stores.redis.line import Refused
 
 
@@ -136,6 +138,12 @@ def _translated(error: BaseException, where: str) -> WindlassError:
     if text.startswith(("CLUSTERDOWN ", "MASTERDOWN ")):
         return StoreUnavailable(
             f"{where} has no server for these keys: {text}: look whether all of its masters are up", retryable=True
+        )
+    if isinstance(error, socket.gaierror):
+        return StoreUnavailable(f"the host of {where} is not known here ({text}): check its name", retryable=True)
+    if is_refused(error):
+        return StoreUnavailable(
+            f"nothing listens where {where} should be: start it, or check host and port of the URL", retryable=True
         )
     fault = kind(error)
     if fault is Fault.LOST:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from windlass.core.clock import Clock
 from windlass.core.migrating import Standing, check_known
 from windlass.core.topics import Hub
+from windlass.kit.reaching import told_when_slow
 from windlass.stores.redis.keys import LAYOUT, prefix_of
 from windlass.stores.redis.options import Options
 from windlass.stores.redis.prepare import prepare, standing
@@ -42,6 +43,7 @@ class RedisMigrator:
     async def _runner(self) -> AsyncGenerator[Runner]:
         runner = Runner(self._options, self._clock, Hub())
         try:
-            yield runner
+            with told_when_slow(self._options.where, self._options.timeout, lambda: runner.met):
+                yield runner
         finally:
             await runner.close()

@@ -4,6 +4,7 @@ import os
 
 from windlass.core.clock import Clock, Rng
 from windlass.core.topics import Hub
+from windlass.kit.reaching import told_when_slow
 from windlass.stores.redis.caller import Caller
 from windlass.stores.redis.keys import channel_of, prefix_of
 from windlass.stores.redis.listener import Listener
@@ -68,7 +69,8 @@ async def open_room(options: Options, clock: Clock, rng: Rng, hub: Hub) -> Room:
     """Look at the server, write the layout's version if there is none and may, and open what is needed."""
     room = Room(options, clock, rng, hub)
     try:
-        await prepare(room.runner, room.prefix, options)
+        with told_when_slow(options.where, options.timeout, lambda: room.runner.met):
+            await prepare(room.runner, room.prefix, options)
     except BaseException:
         await room.close()
         raise

@@ -54,6 +54,8 @@ class Runner:
         self._places: Places = places_of(options)
         self._connections: dict[Place, Connections[Wire]] = {}
         self._away = Away(options.where)
+        self.met: str | None = None
+        """What a call has met last, as users are told; None before that."""
 
     def look(self, prefix: str, name: str, ask: Ask, *, in_round: bool = False) -> Awaitable[bytes]:
         """Run a script that only reads."""
@@ -121,6 +123,7 @@ class Runner:
                 return await self._try(tries, deadline)
             except Exception as error:  # noqa: BLE001 - judged below, where nothing holds on to its frames
                 met = error
+            self.met = str(translate(met, self._options.where))
             # replicas were waited for as long as there was time
             if kind(met) is Fault.FINAL or isinstance(met, NotReplicated) or tries.passed_by:
                 raise self._verdict(tries, met)
