@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from windlass.cli.door_options import door_options
+from windlass.cli.log_lines import leave_to_log
 from windlass.cli.options import debug_option
 from windlass.cli.reach import Choice, outside, reached, settings_of, shown_url
 from windlass.cli.stop_asked import stop_asked
@@ -42,6 +43,7 @@ def dashboard(*, url: str | None, door: DoorOptions, as_json: bool) -> None:
     if settings.value("url") is None and settings.value("app") is None:
         raise InvalidValue(NO_STORE)
     log_format = "json" if as_json else str(settings.value("log_format"))
+    leave_to_log()
     Logs(log_format, str(settings.value("log_level"))).take_root()
     asyncio.run(_show(choice, door))
     raise click.exceptions.Exit(ExitCode.DONE)

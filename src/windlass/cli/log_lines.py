@@ -34,8 +34,12 @@ class LogLines(logging.Handler):
 
 def tell_warnings() -> None:
     """Let the warnings of this command be seen, unless the program around it has its own way."""
-    former = [each for each in logger.handlers if isinstance(each, LogLines)]
-    for each in former:
-        logger.removeHandler(each)
+    leave_to_log()
     if not logger.handlers and not logging.getLogger().handlers:
         logger.addHandler(LogLines())
+
+
+def leave_to_log() -> None:
+    """Tell nothing more: this command has a log of its own, which says the same."""
+    for each in [each for each in logger.handlers if isinstance(each, LogLines)]:
+        logger.removeHandler(each)

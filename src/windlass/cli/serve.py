@@ -12,6 +12,7 @@ import click
 
 from windlass.app.sources import OF_CLIENT
 from windlass.cli.door_options import door_options
+from windlass.cli.log_lines import leave_to_log
 from windlass.cli.options import debug_option
 from windlass.config import Resolved, find_project, resolve
 from windlass.config.masked import masked
@@ -75,6 +76,7 @@ def serve(
         raise InvalidValue(NO_STORE)
     options = replace(door, largest_body=max_body, connections=max_connections)
     log_format = "json" if as_json else str(settings.value("log_format"))
+    leave_to_log()
     Logs(log_format, str(settings.value("log_level"))).take_root()
     config = ServerConfig.from_settings(settings)
     with runner_on(config.event_loop) as runner:
