@@ -1,5 +1,7 @@
 """What there is: queues, servers, counts, and what people did."""
 
+import asyncio
+import signal
 import socket
 from datetime import UTC, datetime, timedelta
 
@@ -10,6 +12,7 @@ from tests.cli.conftest import URL, Run
 from tests.cli.given_jobs import Given, fill
 from windlass import NewJob
 from windlass.cli.sparkline import TICKS, sparkline
+from windlass.core.errors import StoreUnavailable
 from windlass.core.looks import ServerRecord
 
 
@@ -136,3 +139,50 @@ def test_a_bench_without_a_store_takes_one_that_is_gone_in_the_end(run: Run) -> 
     assert done.code == 0
     assert "no benchmark of record" in done.err
     assert "jobs/s" in done.out
+
+
+def test_an_interrupted_bench_ends_what_waits_before_it_empties_its_queue(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+
+    async def claim(*_: object, **__: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            steps.append("claimed no more")
+
+    async def rescue(*_: object, **__: object) -> None:
+        steps.append("emptied")
+
+    monkeypatch.setattr(windlass.Client, "claim", claim)
+    monkeypatch.setattr(windlass.Client, "rescue", rescue)
+
+    done = run("bench", "--seconds", "0.1")
+
+    assert (done.code, done.out, done.err) == (130, "", "")
+    assert steps[-2:] == ["claimed no more", "emptied"]
+
+
+def test_a_bench_whose_store_goes_away_says_so_in_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ack(*_: object, **__: object) -> None:
+        raise StoreUnavailable("the store is away")
+
+    monkeypatch.setattr(windlass.Client, "ack", ack)
+
+    done = run("bench", "--seconds", "0.1")
+
+    assert (done.code, done.out, done.err) == (5, "", "error: the store is away\n")
+
+
+def test_the_help_of_a_bench_tells_what_it_leaves_behind(run: Run) -> None:
+    with windlass.connect_sync(URL) as client:
+        client.enqueue("mail")
+
+    run("bench", "--seconds", "0.1", "--url", URL)
+
+    left = {row["queue"]: row for row in run("queues", "--url", URL, "--json").document["queues"]}["windlass-bench"]
+    assert sum(left[state] for state in ("pending", "scheduled", "running", "succeeded", "dead", "cancelled")) == 0
+    assert left["totals"]["enqueued"] > 0
+    assert "The queue stays in `windlass queues`" in " ".join(run("bench", "--help").out.split())

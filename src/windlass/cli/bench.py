@@ -2,12 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from statistics import quantiles
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
@@ -18,6 +18,8 @@ from windlass.cli.reach import Choice, Reached, outside, reached
 from windlass.client.client import Client
 from windlass.core.filters import JobFilter
 from windlass.core.job import NewJob
+
+R = TypeVar("R")
 
 QUEUE: Final = "windlass-bench"
 """The queue that it works in; whatever is there is deleted, before and after."""
@@ -61,7 +63,8 @@ class Measured(NamedTuple):
 def bench(*, seconds: float, app: str | None, url: str | None, as_json: bool) -> None:
     """Take a quick look at what this machine and a store reach.
 
-    It works in a queue of its own, `windlass-bench`, which it empties before and after. Without a store it takes a
+    It works in a queue of its own, `windlass-bench`, whose jobs it deletes before and after. The queue stays in
+    `windlass queues` with nothing in it, and its jobs count in the totals of the store. Without a store it takes a
     SQLite file that is gone in the end. The figures are of this moment and of one process: no benchmark of record.
     """
     found = asyncio.run(_measure(Choice(app, url), seconds / _PARTS))
@@ -102,7 +105,7 @@ async def _parts(client: Client, seconds: float) -> list[Measured]:
 
     async def work() -> int:
         claims = await client.claim_many(QUEUE, limit=CALLERS)
-        await asyncio.gather(*(client.ack(claim) for claim in claims))
+        await _together(client.ack(claim) for claim in claims)
         return len(claims)
 
     with progress_bar("bench", _PARTS) as advance:
@@ -120,7 +123,9 @@ async def _parts(client: Client, seconds: float) -> list[Measured]:
     return found
 
 
-async def _repeat(name: str, what: str, seconds: float, call: Callable[[], Awaitable[int]], callers: int) -> Measured:
+async def _repeat(
+    name: str, what: str, seconds: float, call: Callable[[], Coroutine[Any, Any, int]], callers: int
+) -> Measured:
     """Call again and again, by several at once, until the time is over or there is enough or nothing left to do."""
     began = time.monotonic()
     times: list[float] = []
@@ -136,7 +141,7 @@ async def _repeat(name: str, what: str, seconds: float, call: Callable[[], Await
                 break
         return count
 
-    counts = await asyncio.gather(*(caller() for _ in range(callers)))
+    counts = await _together(caller() for _ in range(callers))
     return Measured(name, what, sum(counts), time.monotonic() - began, *_spread(times))
 
 
@@ -145,17 +150,40 @@ async def _pick_up(client: Client, seconds: float) -> Measured:
     began = time.monotonic()
     times: list[float] = []
     while len(times) < PICKED and time.monotonic() - began < seconds:
-        waiting = asyncio.create_task(client.claim(QUEUE, wait=PATIENCE))
-        # whoever waits has looked once by then, and is asleep
-        await asyncio.sleep(0.01)
-        at = time.monotonic()
-        await client.enqueue(QUEUE, b"x")
-        claim = await waiting
-        if claim is None:
+        [claimed_at, enqueued_at] = await _together([_claim_one(client), _enqueue_soon(client)])
+        if claimed_at is None or enqueued_at is None:
             break
-        times.append(time.monotonic() - at)
-        await client.ack(claim)
+        times.append(claimed_at - enqueued_at)
     return Measured("pick-up", "from an enqueue to the claim of who waits", len(times), sum(times), *_spread(times))
+
+
+async def _claim_one(client: Client) -> float | None:
+    """Wait for a job and end it; return when it was claimed."""
+    claim = await client.claim(QUEUE, wait=PATIENCE)
+    if claim is None:
+        return None
+    at = time.monotonic()
+    await client.ack(claim)
+    return at
+
+
+async def _enqueue_soon(client: Client) -> float:
+    # whoever waits has looked once by then, and is asleep
+    await asyncio.sleep(0.01)
+    at = time.monotonic()
+    await client.enqueue(QUEUE, b"x")
+    return at
+
+
+async def _together(calls: Iterable[Coroutine[Any, Any, R]]) -> list[R]:
+    """Return what each of them returns; when one fails, or nobody wants them any more, none is left behind."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(call) for call in calls]
+    except BaseExceptionGroup as failed:
+        # one error ends a command, and the others say the same
+        raise failed.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def _spread(times: list[float]) -> tuple[float | None, float | None]:
