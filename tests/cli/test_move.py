@@ -9,6 +9,7 @@ from tests.cli.conftest import Run
 from windlass import NewJob
 from windlass.client.mover import Carried, Told, move
 from windlass.core.errors import StoreUnavailable
+from windlass.core.moving import Moved
 
 OLD = "sqlite:///old.db"
 NEW = "sqlite:///new.db"
@@ -127,3 +128,32 @@ def test_what_cannot_be_meant_moves_nothing(run: Run, words: list[str], code: in
     assert refused.code == code
     assert told in refused.err
     assert run("enqueue", "--queue", "a", "--payload", "x", "--url", OLD).code == 0
+
+
+@pytest.mark.usefixtures("old")
+@pytest.mark.parametrize(
+    "words", [["jobs"], ["dead"], ["dead", "--group"], ["queues"], ["schedules"], ["servers"], ["stats"], ["audit"]]
+)
+def test_a_look_at_a_store_that_was_moved_says_where_to_look(run: Run, words: list[str]) -> None:
+    run("move", OLD, NEW, "--yes")
+
+    done = run(*words, "--url", OLD)
+
+    assert done.code == 0
+    assert "windlass enqueue" not in done.err
+    assert done.err.splitlines()[0] == f"this store was moved to {NEW}: look there by --url {NEW}"
+    assert "was moved" not in run(*words, "--url", NEW).err
+
+
+@pytest.mark.usefixtures("old")
+def test_where_a_store_was_moved_to_is_told_without_a_password(run: Run) -> None:
+    async def mark() -> None:
+        async with windlass.connect(OLD) as client:
+            await client.store.set_moved(Moved("postgres://shop:hush@db/shop", "01"))
+
+    asyncio.run(mark())
+
+    told = run("jobs", "--url", OLD).err
+
+    assert "this store was moved to postgres://shop:***@db/shop" in told
+    assert "hush" not in told

@@ -8,7 +8,7 @@ import click
 
 from windlass.cli.options import output_options, store_options
 from windlass.cli.output import FAINT, STRONG, Cell, note, print_json, print_table, room
-from windlass.cli.reach import Choice, reached
+from windlass.cli.reach import Choice, looked_at
 from windlass.cli.times import shown_at
 from windlass.core.looks import AuditEntry
 
@@ -40,7 +40,7 @@ def audit(*, limit: int, app: str | None, url: str | None, as_json: bool) -> Non
 
 
 async def _look(choice: Choice, limit: int) -> list[AuditEntry]:
-    async with reached(choice) as (client, _):
+    async with looked_at(choice) as (client, *_):
         return await client.store.audit(limit=limit)
 
 

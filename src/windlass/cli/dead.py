@@ -14,7 +14,7 @@ from windlass.cli.job_list import found_jobs, page_options, print_jobs
 from windlass.cli.known_commands import DefaultGroup
 from windlass.cli.options import output_options, store_options
 from windlass.cli.output import FAINT, Cell, note, print_json, print_table, room
-from windlass.cli.reach import Choice, reached
+from windlass.cli.reach import Choice, looked_at
 from windlass.cli.times import distance
 from windlass.client.error_groups import ErrorGroup
 from windlass.client.group_look import look_at_groups
@@ -94,7 +94,7 @@ def delete(**given: Any) -> None:  # noqa: ANN401 - what `Asked` reads
 
 
 async def _group(choice: Choice, wanted: JobFilter, *, limit: int, as_json: bool) -> None:
-    async with reached(choice) as (client, _):
+    async with looked_at(choice) as (client, *_):
         step = matching(client.store, wanted)
         looked, following = await look_at_groups(step, most=GROUPED, clock=client.clock, seconds=ENOUGH)
         now = client.clock.now()

@@ -12,7 +12,7 @@ from windlass.cli.audited import write_down, write_down_jobs
 from windlass.cli.job_filter import in_words
 from windlass.cli.output import note, print_json, say
 from windlass.cli.progress import progress_bar
-from windlass.cli.reach import Choice, reached
+from windlass.cli.reach import Choice, looked_at, reached
 from windlass.cli.stop_asked import stop_asked
 from windlass.client.client import Client
 from windlass.client.job_ids import found_id
@@ -145,7 +145,8 @@ def change_by_filter(chosen: JobFilter, change: Change, way: Way) -> ExitCode:
 
 
 async def _counted(chosen: JobFilter, change: Change, way: Way) -> tuple[int, int | None]:
-    async with reached(way.choice) as (client, _):
+    async with looked_at(way.choice) as found:
+        client = found.client
         operation = change.make(client)
         if chosen.state not in (None, *operation.states):
             message = f"no job that is {chosen.state} can be meant: this needs one that is {operation.needed}"

@@ -9,7 +9,7 @@ import click
 
 from windlass.cli.job_shown import HEADS, NARROW_HEADS, WIDE, document, narrow_row, row
 from windlass.cli.output import note, print_json, print_table, room
-from windlass.cli.reach import Choice, reached
+from windlass.cli.reach import Choice, looked_at
 from windlass.client.client import Client
 from windlass.client.look_back import ENOUGH, look_back, matching
 from windlass.core.errors import InvalidValue, JobNotFound
@@ -28,6 +28,8 @@ class Found(NamedTuple):
     jobs: list[Job]
     next: int | None
     now: datetime
+    moved: bool = False
+    """Whether the store was moved, so that it takes no job."""
 
 
 def page_options(function: F) -> F:
@@ -47,11 +49,12 @@ def page_options(function: F) -> F:
 
 async def found_jobs(choice: Choice, chosen: JobFilter, *, limit: int, before: str | None) -> Found:
     """Return up to `limit` jobs that match, those that are found soon."""
-    async with reached(choice) as (client, _):
+    async with looked_at(choice) as found:
+        client = found.client
         at = None if before is None else await _position(client, before)
         step = matching(client.store, chosen)
         page = await look_back(step, limit=limit, before=at, clock=client.clock, seconds=ENOUGH)
-        return Found(page.jobs, page.next, client.clock.now())
+        return Found(page.jobs, page.next, client.clock.now(), found.moved)
 
 
 async def _position(client: Client, text: str) -> int:
@@ -70,7 +73,7 @@ async def _position(client: Client, text: str) -> int:
 
 def print_jobs(found: Found, *, limit: int, as_json: bool, nothing: str) -> None:
     """Show a list, and how to go on; `nothing` is said when there is none."""
-    jobs, following, now = found
+    jobs, following, now, _ = found
     if as_json:
         print_json({"jobs": [document(each) for each in jobs], "next": following})
         return

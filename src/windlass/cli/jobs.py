@@ -27,7 +27,7 @@ from windlass.cli.known_commands import DefaultGroup
 from windlass.cli.moment import read_moment
 from windlass.cli.options import output_options, read_duration, store_options
 from windlass.cli.output import BAD, FAINT, STRONG, note, print_fields, print_json, print_table, print_text, room, say
-from windlass.cli.reach import Choice, reached
+from windlass.cli.reach import Choice, looked_at
 from windlass.client.job_ids import found_id
 from windlass.core.duration import later
 from windlass.core.errors import JobNotFound, UnknownKind
@@ -73,7 +73,9 @@ def list_(
     """  # noqa: D301 - click's mark for lines that are to be left as they are
     wanted = JobFilter(**chosen)
     found = asyncio.run(found_jobs(Choice(app, url), wanted, limit=limit, before=before))
-    nothing = "no job matches" if in_words(wanted) else "no jobs here: `windlass enqueue` makes one"
+    nothing = "no jobs here" if found.moved else "no jobs here: `windlass enqueue` makes one"
+    if in_words(wanted):
+        nothing = "no job matches"
     print_jobs(found, limit=limit, as_json=as_json, nothing=nothing)
 
 
@@ -97,7 +99,7 @@ def show(*, job_id: str, following: bool, traceback: bool, app: str | None, url:
 
 
 async def _show(choice: Choice, text: str, *, following: bool, traceback: bool, as_json: bool) -> ExitCode:
-    async with reached(choice) as (client, app):
+    async with looked_at(choice) as (client, app, _):
         wanted = await found_id(client, text)
         job = await client.get(wanted)
         if job is None:

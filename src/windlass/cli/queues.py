@@ -13,7 +13,7 @@ from windlass.cli.complete_names import complete_queues
 from windlass.cli.known_commands import DefaultGroup
 from windlass.cli.options import output_options, store_options
 from windlass.cli.output import BAD, GOOD, POOR, STRONG, Cell, note, print_json, print_table, room, say
-from windlass.cli.reach import Choice, reached
+from windlass.cli.reach import Choice, looked_at, reached
 from windlass.cli.times import length
 from windlass.core.errors import InvalidValue
 from windlass.core.names import check_name
@@ -119,7 +119,7 @@ def _unknown(name: str, known: Sequence[str], *, paused: bool) -> str:
 
 
 async def _look(choice: Choice) -> Seen:
-    async with reached(choice) as (client, _):
+    async with looked_at(choice) as (client, *_):
         now = client.clock.now()
         minute = now.replace(second=0, microsecond=0)
         counted = await client.store.minutes(since=minute - MINUTE, until=minute)

@@ -14,11 +14,13 @@ from typing import Final, NamedTuple
 from windlass.app.app import App
 from windlass.app.load import load_app
 from windlass.app.sources import OF_CLIENT
+from windlass.cli.output import note
 from windlass.client.client import Client
 from windlass.config import Resolved, find_project, resolve
 from windlass.config.masked import masked
 from windlass.connect import connect, without_creating
-from windlass.core.errors import InvalidValue, SchemaMissing
+from windlass.core.errors import InvalidValue, NotAllowed, SchemaMissing
+from windlass.core.moving import Moved
 from windlass.core.store import Store
 
 NO_APP: Final = (
@@ -46,6 +48,14 @@ class Reached(NamedTuple):
 
     client: Client
     app: App | None
+
+
+class Looked(NamedTuple):
+    """What is reached to be looked at, and whether its store was moved, so that it takes no job."""
+
+    client: Client
+    app: App | None
+    moved: bool
 
 
 @asynccontextmanager
@@ -79,6 +89,23 @@ async def reached(
         await (client if app is None else app).close()
 
 
+@asynccontextmanager
+async def looked_at(choice: Choice) -> AsyncGenerator[Looked, None]:
+    """Reach a store to show what is there; a line on stderr says where to look when it was moved."""
+    async with reached(choice) as (client, app):
+        moved = await _moved(client.store)
+        if moved is not None:
+            note(f"this store was moved to {masked(moved.to)}: look there by --url {masked(moved.to)}")
+        yield Looked(client, app, moved is not None)
+
+
+async def _moved(store: Store) -> Moved | None:
+    try:
+        return await store.moved()
+    except NotAllowed:
+        return None
+
+
 def check_survives(client: Client) -> None:
     """Refuse a store that nobody else could ever see."""
     if not client.store.features.survives_process:
@@ -86,7 +113,7 @@ def check_survives(client: Client) -> None:
         raise InvalidValue(message)
 
 
-def settings_of(choice: Choice, found: Reached) -> Resolved:
+def settings_of(choice: Choice, found: Reached | Looked) -> Resolved:
     """Return the settings that hold: those of the app, if one was loaded."""
     return outside(choice) if found.app is None else found.app.config
 

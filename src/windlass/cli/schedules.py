@@ -14,7 +14,7 @@ from windlass.cli.known_commands import DefaultGroup
 from windlass.cli.moment import read_moment
 from windlass.cli.options import output_options, read_duration, store_options
 from windlass.cli.output import note, print_fields, print_json, print_table, room, say
-from windlass.cli.reach import Choice, reached
+from windlass.cli.reach import Choice, looked_at, reached
 from windlass.cli.schedule_shown import HEADS, NARROW_HEADS, WIDE, document, fields, narrow_row, place_of, row
 from windlass.cli.times import distance, shown_at
 from windlass.client.client import Client
@@ -310,7 +310,7 @@ def _is_span(text: str) -> bool:
 
 async def _look(choice: Choice) -> tuple[datetime, list[Schedule], Sequence[str]]:
     """Return the time, the schedules, and the ids of those that the app declares."""
-    async with reached(choice) as (client, app):
+    async with looked_at(choice) as (client, app, _):
         declared = [] if app is None else sorted(app.schedules)
         return client.clock.now(), await client.schedules.list(), declared
 

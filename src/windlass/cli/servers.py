@@ -8,7 +8,7 @@ import click
 
 from windlass.cli.options import output_options, store_options
 from windlass.cli.output import BAD, FAINT, GOOD, POOR, STRONG, Cell, note, print_json, print_table, room
-from windlass.cli.reach import Choice, dead_after, reached, settings_of
+from windlass.cli.reach import Choice, dead_after, looked_at, settings_of
 from windlass.cli.times import distance, length
 from windlass.client.server_details import Presence, presence
 from windlass.core.looks import SERVES, ServerRecord
@@ -54,7 +54,7 @@ def servers(*, app: str | None, url: str | None, as_json: bool) -> None:
 
 
 async def _look(choice: Choice) -> Seen:
-    async with reached(choice) as found:
+    async with looked_at(choice) as found:
         gone = dead_after(settings_of(choice, found))
         # the time of the store, which stamps when a server was seen
         now, _ = await found.client.store.schedules(())

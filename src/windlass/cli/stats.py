@@ -10,7 +10,7 @@ import click
 from windlass.cli.complete_names import complete_queues
 from windlass.cli.options import output_options, store_options
 from windlass.cli.output import BAD, Cell, print_fields, print_json, room, say
-from windlass.cli.reach import Choice, reached
+from windlass.cli.reach import Choice, looked_at
 from windlass.cli.sparkline import sparkline
 from windlass.cli.times import length
 from windlass.core.stats import QueueStats, Totals
@@ -47,7 +47,7 @@ def stats(*, queue: str | None, app: str | None, url: str | None, as_json: bool)
 
 
 async def _look(choice: Choice, queue: str | None) -> Seen:
-    async with reached(choice) as (client, _):
+    async with looked_at(choice) as (client, *_):
         counts = await client.stats(queue)
         now = client.clock.now()
         this_minute = now.replace(second=0, microsecond=0)
