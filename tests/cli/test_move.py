@@ -116,9 +116,13 @@ def test_a_plan_changes_nothing(run: Run) -> None:
         ([OLD, NEW], 2, "nobody is here to answer: give --yes, or look first with --plan"),
         ([OLD], 2, "say where to: windlass move SRC DST"),
         ([OLD, NEW, "--undo"], 2, "--undo is for one store"),
-        ([OLD, OLD, "--yes"], 2, "a store cannot be moved to itself"),
-        (["sqlite:///none.db", NEW, "--yes"], 5, "none.db"),
-        ([OLD, "memory://", "--yes"], 2, "a store in memory lives with its process"),
+        ([OLD, OLD], 2, "a store cannot be moved to itself"),
+        ([OLD, OLD, "--plan"], 2, "a store cannot be moved to itself"),
+        ([OLD, "sqlite:///./old.db", "--yes"], 2, "a store cannot be moved to itself"),
+        (["sqlite:///none.db", NEW, "--yes"], 5, "there is no store at sqlite:///none.db yet: look at the URL"),
+        (["sqlite:///none.db", NEW, "--plan"], 5, "there is no store at sqlite:///none.db yet: look at the URL"),
+        (["sqlite:///none.db", "--undo"], 5, "there is no store at sqlite:///none.db yet: look at the URL"),
+        ([OLD, "memory://"], 2, "a store in memory lives with its process"),
         ([OLD, "mongo://db", "--yes"], 2, "mongo"),
     ],
 )
@@ -127,6 +131,7 @@ def test_what_cannot_be_meant_moves_nothing(run: Run, words: list[str], code: in
 
     assert refused.code == code
     assert told in refused.err
+    assert "create=no" not in refused.err
     assert run("enqueue", "--queue", "a", "--payload", "x", "--url", OLD).code == 0
 
 

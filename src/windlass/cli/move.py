@@ -13,14 +13,15 @@ from windlass.cli.audited import as_option, write_down
 from windlass.cli.options import output_options, read_duration
 from windlass.cli.output import GOOD, POOR, note, print_json, say
 from windlass.cli.progress import progress_bar
-from windlass.cli.reach import check_survives
+from windlass.cli.reach import check_survives, open_existing
 from windlass.client.client import Client
-from windlass.client.mover import Carried
+from windlass.client.mover import ONE_STORE, Carried
 from windlass.client.mover import move as move_jobs
 from windlass.client.mover import undo as undo_move
 from windlass.client.spoken import counted
 from windlass.config.masked import masked
 from windlass.connect import connect, without_creating
+from windlass.core.errors import InvalidValue
 from windlass.core.moving import Moved
 from windlass.core.stats import QueueStats, total
 from windlass.exit_codes import ExitCode
@@ -70,6 +71,7 @@ def move(
     if target is None:
         message = "say where to: windlass move SRC DST"
         raise click.UsageError(message)
+    _check_two(source, target)
     if plan:
         _tell_plan(asyncio.run(_plan(source)), as_json=as_json)
         return
@@ -86,6 +88,14 @@ def _check_undo(target: str | None, *, plan: bool) -> None:
         raise click.UsageError(message)
 
 
+def _check_two(source: str, target: str) -> None:
+    """Refuse, before anything is opened or asked, what could not be moved; one store by two URLs is found out later."""
+    if source == target:
+        raise InvalidValue(ONE_STORE)
+    for url in (source, target):
+        check_survives(connect(url))
+
+
 def _ask(source: str, target: str, *, yes: bool) -> None:
     if yes:
         return
@@ -95,12 +105,12 @@ def _ask(source: str, target: str, *, yes: bool) -> None:
 
 
 async def _plan(source: str) -> list[QueueStats]:
-    async with _opened(without_creating(source)) as client:
+    async with _existing(source, look=True) as client:
         return await client.store.stats()
 
 
 async def _undo(source: str, actor: str) -> Moved | None:
-    async with _opened(without_creating(source, look=False)) as client:
+    async with _existing(source) as client:
         moved = await undo_move(client)
         if moved is not None:
             await write_down(client, actor, "undo move", moved.to, {"move": moved.move})
@@ -108,7 +118,7 @@ async def _undo(source: str, actor: str) -> Moved | None:
 
 
 async def _move(source: str, target: str, wait: timedelta, actor: str) -> Carried:
-    async with _opened(without_creating(source, look=False)) as leaving, _opened(target) as arriving:
+    async with _existing(source) as leaving, connect(target) as arriving:
         waiting = total(await leaving.store.stats())
         so_far: dict[str, str] = {}
         with progress_bar("jobs", waiting.pending + waiting.scheduled) as advance:
@@ -136,11 +146,14 @@ def _counts(carried: Carried) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def _opened(url: str) -> AsyncGenerator[Client]:
-    client = connect(url)
+async def _existing(url: str, *, look: bool = False) -> AsyncGenerator[Client]:
+    client = connect(without_creating(url, look=look))
     check_survives(client)
-    async with client:
+    try:
+        await open_existing(client, masked(url))
         yield client
+    finally:
+        await client.close()
 
 
 def _tell_plan(queues: list[QueueStats], *, as_json: bool) -> None:

@@ -82,7 +82,7 @@ async def reached(
     try:
         check_survives(client)
         if not create:
-            await _open(client, settings if app is None else app.config)
+            await open_existing(client, shown_url(settings if app is None else app.config))
         # else it opens at its first use: what is refused before that leaves no file behind
         yield Reached(client, app)
     finally:
@@ -142,11 +142,12 @@ def chosen_store(choice: Choice) -> str | Store:
     return app.url
 
 
-async def _open(client: Client, settings: Resolved) -> None:
+async def open_existing(client: Client, shown: str) -> None:
+    """Open a store that must be there already; `shown` is its URL as people may see it."""
     try:
         await client.open()
     except SchemaMissing as error:
-        message = f"there is no store at {shown_url(settings)} yet: look at the URL, or let the first enqueue make it"
+        message = f"there is no store at {shown} yet: look at the URL, or let the first enqueue make it"
         raise SchemaMissing(message) from error
 
 

@@ -27,6 +27,7 @@ logger = logging.getLogger("windlass")
 LEAVING: Final = "windlass:move-from"
 ARRIVING: Final = "windlass:move-to"
 """The locks of a move, in the source and in the target."""
+ONE_STORE: Final = "a store cannot be moved to itself: both URLs lead to the same jobs"
 LOCK_TTL: Final = timedelta(seconds=10)
 MOVE_ID_BYTES: Final = 8
 PAIRS: Final = 100
@@ -128,7 +129,7 @@ class _Mover:
         moved = under_way or Moved(to, self._source.rng.token_bytes(MOVE_ID_BYTES).hex())
         self._move = moved.move
         if await self._are_one():
-            raise InvalidValue("a store cannot be moved to itself: both URLs lead to the same jobs")
+            raise InvalidValue(ONE_STORE)
         before = await self._to.moved()
         sent = [] if before is None else await self._sent_here(before)
         await self._surely(partial(self._from.set_moved, moved))
