@@ -186,3 +186,14 @@ def test_the_help_of_a_bench_tells_what_it_leaves_behind(run: Run) -> None:
     assert sum(left[state] for state in ("pending", "scheduled", "running", "succeeded", "dead", "cancelled")) == 0
     assert left["totals"]["enqueued"] > 0
     assert "The queue stays in `windlass queues`" in " ".join(run("bench", "--help").out.split())
+
+
+@pytest.mark.parametrize(
+    "words", [["stats"], ["enqueue", "--queue", "mail", "--payload", "x"], ["migrate"]], ids=lambda words: words[0]
+)
+def test_a_folder_that_is_missing_is_named_by_who_looks_and_by_who_writes(run: Run, words: list[str]) -> None:
+    done = run(*words, "--url", "sqlite:///no/such/jobs.db")
+
+    assert done.code == 5
+    assert "no/such for jobs.db: make it first, or look at the URL" in done.err
+    assert "first enqueue" not in done.err

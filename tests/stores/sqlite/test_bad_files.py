@@ -221,13 +221,14 @@ async def test_a_folder_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
 
 
-@pytest.mark.parametrize("place", ["missing/jobs.db", "file/jobs.db"])
-async def test_a_missing_folder_is_named(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("place", ["missing", "file"])
+@pytest.mark.parametrize("options", ["", "?create=no"])
+async def test_a_missing_folder_is_named(tmp_path: Path, place: str, options: str) -> None:
     (tmp_path / "file").touch()
 
-    error = await refusal(f"sqlite:///{tmp_path}/{place}", StoreUnavailable)
+    error = await refusal(f"sqlite:///{tmp_path}/{place}/jobs.db{options}", StoreUnavailable)
 
-    assert "check that its folder exists" in str(error)
+    assert f"there is no folder {tmp_path / place} for jobs.db: make it first" in str(error)
     assert [path.name for path in tmp_path.rglob("*")] == ["file"]
 
 

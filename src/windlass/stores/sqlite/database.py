@@ -38,6 +38,7 @@ class Options:
 
 def check_place(path: Path, options: Options) -> None:
     """Refuse what cannot be a store, before any file is made beside it."""
+    check_folder(path)
     if path.is_dir():
         message = f"{path} is a folder: name a file in it"
         raise StoreUnavailable(message)
@@ -56,6 +57,14 @@ def check_place(path: Path, options: Options) -> None:
         except sqlite3.DatabaseError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
                 raise
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a file in a folder that is not there, which no first enqueue would make."""
+    folder = path.parent
+    if not folder.is_dir():
+        message = f"there is no folder {folder} for {path.name}: make it first, or look at the URL"
+        raise StoreUnavailable(message)
 
 
 def open_database(path: Path, options: Options, turns: Turns) -> sqlite3.Connection:

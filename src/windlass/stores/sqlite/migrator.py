@@ -38,6 +38,7 @@ class SqliteMigrator:
         return database.script(since)
 
     def _found(self) -> int:
+        database.check_folder(self._path)
         if not self._path.exists():
             message = f"there is no {self._path}: look at the URL, or let the first enqueue make it"
             raise SchemaMissing(message)
