@@ -64,6 +64,7 @@ def test_a_store_that_is_not_there_is_one_finding_and_is_not_made(run: Run) -> N
 
     [finding] = done.document["findings"]
     assert (done.code, done.err, finding["name"], finding["level"]) == (5, "", "store", "error")
+    assert finding["message"] == "there is no store at sqlite:///jobs.db yet"
     assert "look whether the URL is right" in finding["advice"]
     assert not Path("jobs.db").exists()
 

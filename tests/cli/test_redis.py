@@ -22,7 +22,8 @@ def test_the_doctor_makes_no_store_where_there_is_none(run: Run, url: str) -> No
     done = run("doctor", "--url", url)
 
     assert (done.code, done.err) == (5, "")
-    assert "yet: look at the URL, or let the first enqueue make it" in done.out
+    assert "there is no store at redis://" in done.out
+    assert "-> look whether the URL is right; the first enqueue, or windlass migrate, makes what is missing" in done.out
     assert keys_of(url) == set()
 
 

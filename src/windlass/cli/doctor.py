@@ -7,7 +7,7 @@ import click
 
 from windlass.cli.options import output_options, store_options
 from windlass.cli.output import BAD, FAINT, GOOD, POOR, Cell, print_json, print_paragraph, say
-from windlass.cli.reach import Choice, Reached, dead_after, reached, settings_of
+from windlass.cli.reach import LET_IT_BE_MADE, Choice, Reached, dead_after, reached, settings_of
 from windlass.client.checkup import checkup, worst
 from windlass.core.errors import (
     Fenced,
@@ -56,7 +56,8 @@ def _found(choice: Choice) -> tuple[list[Finding], StoreUnavailable | None]:
     try:
         return asyncio.run(_look(choice)), None
     except StoreUnavailable as error:
-        return [Finding("store", "error", str(error), _advice(error))], error
+        # advice has a line of its own here
+        return [Finding("store", "error", str(error).removesuffix(LET_IT_BE_MADE), _advice(error))], error
 
 
 def _advice(error: StoreUnavailable) -> str:
@@ -77,8 +78,8 @@ def _advice(error: StoreUnavailable) -> str:
             return "look again when the other process has stopped, or through windlass serve"
         case _:
             return (
-                "see that it runs and can be reached from this machine: host, port, user, password and TLS in the URL "
-                "(windlass config shows which is used)"
+                "see that it runs and can be reached from this machine: host, port, user, password and TLS in the URL, "
+                "or the folder of its file (windlass config shows which is used)"
             )
 
 

@@ -31,6 +31,8 @@ NO_STORE: Final = (
     "no store is named: give --url sqlite:///jobs.db, set WINDLASS_URL, write url in [tool.windlass] of "
     "pyproject.toml, or name an app by --app"
 )
+LET_IT_BE_MADE: Final = ": look at the URL, or let the first enqueue make it"
+"""How the message goes on where no store is."""
 
 _LOOKING: Final = re.compile(r"[?&](create=no|look=yes)\b")
 """What a URL is given so that nothing is made or changed by it."""
@@ -147,7 +149,7 @@ async def open_existing(client: Client, shown: str) -> None:
     try:
         await client.open()
     except SchemaMissing as error:
-        message = f"there is no store at {shown} yet: look at the URL, or let the first enqueue make it"
+        message = f"there is no store at {shown} yet{LET_IT_BE_MADE}"
         raise SchemaMissing(message) from error
 
 
