@@ -133,6 +133,27 @@ def test_the_settings_of_the_file_hold_for_a_command_without_an_app(run: Run) ->
         assert [job.max_attempts for job in client.jobs()] == [9]
 
 
+@pytest.mark.parametrize(
+    "words,said",
+    [
+        (["stats"], "got unexpected extra argument (redis://me:***@db): name the store by --url URL (see"),
+        (["doctor"], "extra argument (redis://me:***@db): name the store by --url URL (see"),
+        (["top"], "extra argument (redis://me:***@db): name the store by --url URL (see"),
+        (["migrate"], "extra argument (redis://me:***@db): name the store by --url URL (see"),
+        (["jobs", "show", "0123"], "extra argument (redis://me:***@db): name the store by --url URL (see"),
+        (["jobs"], "a URL is no command: name the store by --url, windlass jobs --url URL (see"),
+        ([], "a URL is no command: name the store by --url, windlass COMMAND --url URL (see"),
+        (["serve", "sqlite:///jobs.db"], "got unexpected extra argument (redis://me:***@db) (see windlass serve"),
+    ],
+)
+def test_a_url_that_stands_alone_belongs_to_an_option(run: Run, words: list[str], said: str) -> None:
+    done = run(*words, "redis://me:hush@db")
+
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert "hush" not in done.err
+
+
 def test_a_password_is_never_printed(run: Run) -> None:
     done = run("schedules", "--url", "postgres://me:hush@127.0.0.1:1/db?timeout=0.5")
 

@@ -17,11 +17,19 @@ class KnownCommands(click.Group):
         name, known = args[0], self.list_commands(ctx)
         # while a shell completes what is typed, nothing is an error
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
-            near = difflib.get_close_matches(name, known, n=1)
-            advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            message = f"no such command {name!r}: {advice}"
-            raise click.UsageError(message, ctx)
+            raise click.UsageError(self._no_such(ctx, name, known), ctx)
         return super().resolve_command(ctx, args)
+
+    def _no_such(self, ctx: click.Context, name: str, known: list[str]) -> str:
+        if "://" in name:
+            # it is not shown: there may be a password in it
+            return f"a URL is no command: name the store by --url, {self._with_url(ctx)}"
+        near = difflib.get_close_matches(name, known, n=1)
+        advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+        return f"no such command {name!r}: {advice}"
+
+    def _with_url(self, ctx: click.Context) -> str:
+        return f"{ctx.command_path} COMMAND --url URL"
 
 
 class DefaultGroup(KnownCommands):
@@ -44,6 +52,9 @@ class DefaultGroup(KnownCommands):
         if none_named or (args and args[0].startswith("-") and args[0] not in ctx.help_option_names):
             args = [self.default, *args]
         return super().parse_args(ctx, args)
+
+    def _with_url(self, ctx: click.Context) -> str:
+        return f"{ctx.command_path} --url URL"
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the commands that begin so, and the options of the default one."""

@@ -3,6 +3,7 @@
 import difflib
 import io
 import os
+import re
 import sys
 import traceback
 from collections.abc import Generator
@@ -43,6 +44,7 @@ COMMANDS: Final = {
 """In the order in which they are listed; each summary is the first line of its command's help."""
 COMPLETING: Final = "_WINDLASS_COMPLETE"
 """The environment variable by which a shell asks how a command goes on."""
+_URL: Final = re.compile(r"[^\s('\"]+://[^\s)'\"]*")
 
 
 class Program(LazyGroup):
@@ -119,7 +121,7 @@ def _told() -> Generator[None]:
         _end(_unknown_option(error), ExitCode.WRONG_USAGE, error)
     except click.UsageError as error:
         where = f" (see {error.ctx.command_path} --help)" if error.ctx is not None else ""
-        _end(_plain(error.format_message()) + where, ExitCode.WRONG_USAGE, error)
+        _end(_wrong_usage(error) + where, ExitCode.WRONG_USAGE, error)
     except KeyboardInterrupt as error:
         raise click.exceptions.Exit(ExitCode.INTERRUPTED) from error
     except BrokenPipeError as error:
@@ -141,6 +143,17 @@ def _end(message: str, code: ExitCode, cause: Exception) -> NoReturn:
     """Say in one line what happened; what a store says may hold anything, and the terminal obeys none of it."""
     click.echo(f"error: {escaped(message)}", file=sys.stderr)
     raise click.exceptions.Exit(code) from cause
+
+
+def _wrong_usage(error: click.UsageError) -> str:
+    message = _plain(error.format_message())
+    if "://" not in message:
+        return message
+    from windlass.config.masked import masked  # noqa: PLC0415 - it brings all settings along
+
+    message = _URL.sub(lambda found: masked(found[0]), message)
+    options = [] if error.ctx is None else [name for each in error.ctx.command.params for name in each.opts]
+    return f"{message}: name the store by --url URL" if "extra argument" in message and "--url" in options else message
 
 
 def _unknown_option(error: click.NoSuchOption) -> str:
