@@ -49,6 +49,8 @@ def test_the_version_is_told(run: Run) -> None:
         (["--nope"], "--nope"),
         (["config", "--nope"], "(see windlass config --help)"),
         (["enqueue", "--wiat", "5s"], "no such option '--wiat': did you mean '--wait'? (see windlass enqueue --help)"),
+        (["why", "--job_id", "x"], "no such option '--job_id': look at the help (see windlass why --help)"),
+        (["serve", "--url", "x"], "no such option '--url': look at the help (see windlass serve --help)"),
         (["config", "more"], "unexpected extra argument"),
         (["schedules", "show"], "missing argument 'ID'"),
         (["schedules", "show", "--url"], "--url"),

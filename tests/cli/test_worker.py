@@ -45,6 +45,9 @@ def test_the_help_says_what_a_flag_takes() -> None:
         (["tasks:app", "--concurency", "1"], "--concurency"),
         (["tasks:app", "other:app"], "unexpected extra argument"),
         (["-A", "tasks"], "name the app without a flag: windlass worker tasks"),
+        (["--app", "tasks:app"], "name the app without a flag: windlass worker tasks:app"),
+        (["--app=tasks:app"], "name the app without a flag: windlass worker tasks:app"),
+        (["--queues", "mail", "-A"], "name the app without a flag: windlass worker tasks:app"),
         ([], "no app is named"),
     ],
 )

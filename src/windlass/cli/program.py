@@ -157,7 +157,9 @@ def _wrong_usage(error: click.UsageError) -> str:
 
 
 def _unknown_option(error: click.NoSuchOption) -> str:
-    known = [] if error.ctx is None else [name for each in error.ctx.command.params for name in each.opts]
+    known = (
+        [] if error.ctx is None else [flag for each in error.ctx.command.params for flag in each.opts if flag[0] == "-"]
+    )
     near = difflib.get_close_matches(error.option_name, known, n=1)
     path = "windlass" if error.ctx is None else error.ctx.command_path
     advice = f"did you mean {near[0]!r}?" if near else "look at the help"

@@ -63,14 +63,16 @@ def _help(meaning: str) -> str:
 
 
 class WorkerCommand(click.Command):
-    """Tells those who are used to `-A` how an app is named here."""
+    """Tells those who are used to `-A`, or to the `--app` of other commands, how an app is named here."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse the flag; all else is read as ever."""
-        if "-A" in args:
-            named = next(iter(args[args.index("-A") + 1 :]), "tasks:app")
-            message = f"name the app without a flag: windlass worker {named}"
-            raise click.UsageError(message, ctx)
+        """Refuse the flags; all else is read as ever."""
+        for place, word in enumerate(args):
+            flag, _, value = word.partition("=")
+            if flag in ("-A", "--app"):
+                named = value or next(iter(args[place + 1 :]), "tasks:app")
+                message = f"name the app without a flag: windlass worker {named}"
+                raise click.UsageError(message, ctx)
         return super().parse_args(ctx, args)
 
 
