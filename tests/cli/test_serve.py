@@ -9,6 +9,7 @@ import urllib.request
 from datetime import timedelta
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -16,6 +17,7 @@ import windlass
 from proofs.children import eventually
 from tests.cli.serving import Served
 from tests.servers.certificates import OPENSSL, make_certificate, make_root
+from windlass.cli.door_options import read_bind
 from windlass.cli.program import program
 
 
@@ -136,6 +138,8 @@ def test_it_is_served_by_tls_where_there_is_a_certificate(tmp_path: Path) -> Non
         (["memory://", "--bind", "0.0.0.0:0"], "can be reached from other machines, and no tokens are named"),
         (["memory://", "--bind", "localhost:http"], "give host:port"),
         (["memory://", "--bind", "127.0.0.1:99999"], "give host:port"),
+        (["memory://", "--bind", "99999"], "'99999' is no address: give host:port"),
+        (["memory://", "--bind", "8791x"], "'8791x' is no port, and no host without one: give host:port"),
         (["memory://", "--tokens", "nowhere.toml"], "nowhere.toml"),
         (["memory://", "--tls-key", "key.pem"], "give --tls-cert as well"),
         (["memory://", "--tls-cert", "nothing.pem"], "nothing.pem"),
@@ -169,3 +173,20 @@ def test_two_signals_stop_it_at_once(tmp_path: Path) -> None:
         served.process.send_signal(signal.SIGINT)
 
         assert served.process.wait(10) in (0, 130)
+
+
+@pytest.mark.parametrize(
+    "text,place",
+    [
+        ("8791", ("127.0.0.1", 8791)),
+        (":8791", ("127.0.0.1", 8791)),
+        ("db.example", ("db.example", 8700)),
+        ("10.0.0.1", ("10.0.0.1", 8700)),
+        ("[::1]", ("::1", 8700)),
+        ("[::1]:8791", ("::1", 8791)),
+    ],
+)
+def test_a_port_alone_is_one_of_the_loopback(text: str, place: tuple[str, int]) -> None:
+    option = click.Option(["--bind"], default="127.0.0.1:8700")
+
+    assert read_bind(click.Context(program), option, text) == place

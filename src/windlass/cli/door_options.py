@@ -53,7 +53,7 @@ def door_options(bind: str) -> Callable[[Command], Command]:
             default=bind,
             show_default=True,
             callback=read_bind,
-            metavar="HOST:PORT",
+            metavar="[HOST:]PORT",
             help="Where to listen; an address that other machines reach needs tokens.",
         )(decorated)
 
@@ -61,10 +61,15 @@ def door_options(bind: str) -> Callable[[Command], Command]:
 
 
 def read_bind(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, int]:
-    """Read `host:port`, `[::1]:port`, `host` or `:port`."""
+    """Read `host:port`, `[::1]:port`, `host`, `:port` or `port`."""
     usual = str(param.default)
     host, colon, port = value.rpartition(":")
-    if not colon or value.endswith("]"):
+    if value.isdecimal():
+        host, port = "", value
+    elif not colon and value[:1].isdecimal() and "." not in value:
+        message = f"{value!r} is no port, and no host without one: give host:port, such as {usual}, or a port alone"
+        raise click.BadParameter(message, ctx, param)
+    elif not colon or value.endswith("]"):
         host, port = value, usual.rpartition(":")[2]
     if not port.isascii() or not port.isdecimal() or int(port) > LAST_PORT:
         message = f"{value!r} is no address: give host:port, such as {usual}"
