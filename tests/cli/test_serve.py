@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import socket
 import ssl
 import threading
 import urllib.error
@@ -57,6 +58,21 @@ def test_a_stop_answers_whoever_waits(tmp_path: Path) -> None:
 
         waits.join(10)
     assert answers == [{"claims": []}]
+
+
+def test_a_second_signal_stops_at_once_and_says_so_once(tmp_path: Path) -> None:
+    with Served(tmp_path, "sqlite:///jobs.db") as served:
+        host, _, port = served.url.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port))) as half:
+            # a request whose body never comes
+            half.sendall(b"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+            assert eventually(lambda: _connections(served.process.pid) > 0, 10)
+            served.process.send_signal(signal.SIGTERM)
+            assert eventually(lambda: "stopping" in served.log, 10), served.log
+
+            assert served.stop() == 130
+
+    assert served.log.count("stopped at once") == 1
 
 
 def _connections(pid: int) -> int:
