@@ -1,5 +1,6 @@
 """The parameters of a function that is to be a handler."""
 
+import difflib
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter
@@ -47,6 +48,7 @@ class Signature:
         if without:
             kept = [each for each in signature.parameters.values() if each.name not in without]
             signature = signature.replace(parameters=kept)
+        self._check_names(kwargs, [name for name in self.parameters if name not in without])
         try:
             bound = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
@@ -54,6 +56,15 @@ class Signature:
             raise TypeError(message) from None
         extra: Mapping[str, Any] = {} if self.extra is None else bound.pop(self.extra.name, {})
         return {**bound, **extra}
+
+    def _check_names(self, kwargs: Mapping[str, object], taken: Collection[str]) -> None:
+        """Refuse a name that nothing has before anything is missed: it may have been meant for that."""
+        unknown = next((name for name in kwargs if name not in taken), None)
+        # what is no name at all is refused by the call
+        if self.extra is None and isinstance(unknown, str):
+            near = difflib.get_close_matches(unknown, taken, n=1)
+            message = f"{self.name}() has no argument {unknown!r}{f': did you mean {near[0]!r}?' if near else ''}"
+            raise TypeError(message)
 
     @property
     def marked(self) -> list[str]:
