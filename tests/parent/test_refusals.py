@@ -164,10 +164,11 @@ def test_a_child_without_a_parent_ends_at_once(tmp_path: Path) -> None:
 
 
 def test_a_queue_that_no_handler_is_for_is_warned_of(tmp_path: Path) -> None:
-    with Running(tmp_path, "--queues", "default,nosuch", "--processes", "2") as running:
+    with Running(tmp_path, "--queues", "default,defualt,nosuch", "--processes", "2") as running:
         running.says("ready")
         running.signal(signal.SIGTERM)
 
         assert running.ends() == 0
     assert running.log().count("no handler of the app is for queue 'nosuch'") == 1
+    assert "no handler of the app is for queue 'defualt' (did you mean 'default'?): only" in running.log()
     assert "queue 'default'" not in running.log()

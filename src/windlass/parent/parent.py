@@ -1,5 +1,6 @@
 """The parent process: starts children, restarts them when they die, and stops them when it is told to."""
 
+import difflib
 import logging
 import selectors
 import signal
@@ -161,8 +162,10 @@ class Parent:
             _listed(loaded.schedules),
         )
         for queue in loaded.strange_queues:
-            text = "no handler of the app is for queue %r: only what is sent there by name is worked; its queues are %s"
-            logger.warning(text, queue, _listed(loaded.own_queues))
+            text = (
+                "no handler of the app is for queue %r%s: only what is sent there by name is worked; its queues are %s"
+            )
+            logger.warning(text, queue, _meant(queue, loaded.own_queues), _listed(loaded.own_queues))
 
     def _tell_when_ready(self) -> None:
         ready = [place.child for place in self._places if place.child is not None and place.child.ready]
@@ -313,6 +316,11 @@ class Parent:
 
 def _counted(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}"
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def _listed(names: Collection[str]) -> str:
