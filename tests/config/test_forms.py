@@ -177,6 +177,12 @@ def test_a_url_without_a_scheme_is_refused_and_not_shown() -> None:
     assert "hunter2" not in str(refused.value)
 
 
+@pytest.mark.parametrize("name", ["jobs.db", "/var/lib/jobs.sqlite3", "./data/jobs.db"])
+def test_a_file_in_the_place_of_a_url_is_told_its_url(name: str) -> None:
+    with pytest.raises(InvalidValue, match=f"it has no scheme://, did you mean sqlite:///{name}\\?"):
+        URL().read(name, "url")
+
+
 def test_what_is_neither_a_url_nor_a_store_is_refused() -> None:
     with pytest.raises(InvalidValue, match="or a store, not int"):
         URL().check(5, "url")

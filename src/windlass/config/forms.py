@@ -18,6 +18,8 @@ _PORT: Final = re.compile(r"[0-9]{1,5}")
 _LAST_PORT: Final = 65_535
 _LOOPBACK: Final = "127.0.0.1"
 _DURATION: Final = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))\s*(ms|s|m|h|d)?")
+_FILE: Final = re.compile(r"[\w./-]+\.(db3?|sqlite3?)")
+"""The path of a file that SQLite would write."""
 _SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _SHOWN_IN: Final = {name: timedelta(seconds=_SECONDS[name]) for name in ("d", "h", "m", "s", "ms")}
 _SWITCH: Final = {
@@ -212,9 +214,10 @@ class URL:
     """Where a store is, or a store of the program's own; what the parts of a URL mean is known where it is opened."""
 
     def read(self, text: str, what: str) -> object:
-        """Take it as it is; no error shows it, since it may hold a password."""
+        """Take it as it is; no error shows it, since it may hold a password, unless it is but the name of a file."""
         if "://" not in text:
-            message = f"{what} must be a store URL, such as sqlite:///jobs.db: it has no scheme://"
+            meant = f", did you mean sqlite:///{text}?" if _FILE.fullmatch(text) else ""
+            message = f"{what} must be a store URL, such as sqlite:///jobs.db: it has no scheme://{meant}"
             raise InvalidURL(message)
         return text
 
