@@ -112,7 +112,9 @@ def test_what_was_put_is_told_to_programs(run: Run) -> None:
 @pytest.mark.parametrize(
     "given,said",
     [
-        (["x", "--queue", "q", "--payload", "x"], "give the rule, by --cron or by --every"),
+        (["x", "--queue", "q", "--payload", "x"], "give the rule, by --cron '30 2 * * *' or by --every 5m"),
+        (["x", "0 0 * *", "--kind", "greet"], "give the rule, by --cron '30 2 * * *' or by --every 5m"),
+        (["x", "greet", "--cron", "0 0 * *"], "cron expression '0 0 * *': has 4 fields"),
         (["x", "--queue", "q", "--payload", "x", "--cron", "@daily", "--every", "1"], "--cron or --every, not both"),
         (["x", "--queue", "q", "--payload", "x", "--cron", "nonsense"], "nonsense"),
         (["x", "--queue", "q", "--payload", "x", "--cron", "* * * * * * *"], "7"),

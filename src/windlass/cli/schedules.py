@@ -133,9 +133,11 @@ def put(
         windlass schedules put nightly report --cron '30 2 * * *' --app tasks:app
         windlass schedules put poll --every 5m --queue mail --payload poll
     """  # noqa: D301 - click's mark for lines that are to be left as they are
+    # before the job: a rule that stands alone would be taken for its kind
+    rule = _given_rule(cron, every)
+    read_rule(rule, zone(timezone))
     words = Words(**described)
     check_words(words)
-    rule = _given_rule(cron, every)
 
     async def write() -> Schedule:
         async with reached(Choice(app, url), create=True, app_needed=words.by_app) as (client, loaded):
@@ -271,7 +273,7 @@ def _given_rule(cron: str | None, every: timedelta | None) -> str | timedelta:
         case None, timedelta():
             return every
         case None, None:
-            message = "give the rule, by --cron or by --every"
+            message = "give the rule, by --cron '30 2 * * *' or by --every 5m"
         case _:
             message = "give --cron or --every, not both"
     raise click.UsageError(message)
