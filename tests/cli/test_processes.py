@@ -168,7 +168,7 @@ def test_a_document_that_could_not_be_written_is_no_success() -> None:
     assert done.stderr.startswith(b"error: ")
 
 
-def test_ctrl_c_ends_a_wait_quietly_and_leaves_the_job() -> None:
+def test_ctrl_c_ends_a_wait_and_says_that_the_job_stays_in_line() -> None:
     words = ["enqueue", "--queue", "q", "--payload", "x", "--wait", "60", "--url", URL]
     with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=PLAIN) as process:
         assert process.stdout is not None
@@ -179,7 +179,8 @@ def test_ctrl_c_ends_a_wait_quietly_and_leaves_the_job() -> None:
         process.send_signal(signal.SIGINT)
 
         assert process.wait(30) == 130
-        assert process.stderr.read() == b""
+        told = f"note: job {job_id} stays in line: see windlass jobs show {job_id}\n"
+        assert process.stderr.read().decode() == told
 
     with windlass.connect_sync(URL) as client:
         job = client.get(job_id)

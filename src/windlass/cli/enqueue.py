@@ -82,7 +82,11 @@ async def _enqueue(
 
 
 async def _wait(client: Client, done: Enqueued, wait: timedelta, told: dict[str, Any], *, as_json: bool) -> ExitCode:
-    found = await client.wait(done.id, wait)
+    try:
+        found = await client.wait(done.id, wait)
+    except asyncio.CancelledError:
+        note(f"note: job {done.id} stays in line: see windlass jobs show {done.id}")
+        raise
     match found:
         case Completed(None):
             # its record went with its end, and with it how that was
