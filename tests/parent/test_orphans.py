@@ -63,7 +63,7 @@ def test_as_process_1_it_hears_signals_and_ends_gracefully(tmp_path: Path) -> No
         [parent] = running.children()
 
         os.kill(parent, signal.SIGTERM)
-        running.says("1 jobs run")
+        running.says("1 job running")
         (tmp_path / "go").touch()
 
         assert running.process.wait(20) == 0

@@ -29,7 +29,7 @@ def test_the_first_signal_lets_jobs_finish(tmp_path: Path, number: signal.Signal
         running.noted("began-go")
 
         running.signal(number)
-        running.says("1 jobs run")
+        running.says("1 job running")
         (tmp_path / "go").touch()
 
         assert running.ends() == 0
@@ -56,7 +56,7 @@ def test_the_second_signal_stops_at_once_and_costs_no_attempt(
     with Running(tmp_path, "--shutdown-timeout", "60s") as running:
         running.noted("began-never")
         running.signal(first)
-        running.says("1 jobs run")
+        running.says("1 job running")
 
         sent_at = running.signal(second)
 
@@ -157,7 +157,7 @@ def test_an_interrupt_from_a_terminal_reaches_the_whole_group_and_is_graceful(tm
 
         running.children()
         os.killpg(running.process.pid, signal.SIGINT)
-        running.says("1 jobs run")
+        running.says("1 job running")
         (tmp_path / "go").touch()
 
         assert running.ends() == 0
@@ -213,7 +213,7 @@ def test_a_child_that_is_told_by_sigterm_finishes_its_job_and_is_replaced(tmp_pa
         child = running.noted("began-go")
 
         os.kill(child, signal.SIGTERM)
-        running.says("1 jobs run")
+        running.says("1 job running")
         (tmp_path / "go").touch()
         running.says("ready", 2)
 
@@ -247,7 +247,7 @@ def test_children_that_stop_go_on_with_it_when_their_parent_is_killed_meanwhile(
     with Running(tmp_path) as running:
         child = running.noted("began-go")
         running.signal(signal.SIGTERM)
-        running.says("1 jobs run")
+        running.says("1 job running")
 
         running.process.kill()
         running.says("the parent process has ended")

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from windlass.app.app import App
+from windlass.client.spoken import counted
 from windlass.core.errors import Fenced, StoreUnavailable, WindlassError
 from windlass.engine.health import Health
 from windlass.engine.server import Server
@@ -140,7 +141,7 @@ class Serving:
             self._starting.cancel()
             return
         running = server.busy
-        logger.info("server %s stops: %d jobs run, they have %g s", server.id, running, grace)
+        logger.info("server %s stops: %s running, %g s to end", server.id, counted(running, "job"), grace)
         await server.stop(grace=grace)
         logger.info("server %s has stopped", server.id)
 
