@@ -54,11 +54,11 @@ def queue_table(frame: Frame, rates: Mapping[str, Rate], width: int) -> Table:
     """Return the queues, by name."""
     wide = width >= WIDE
     spark = 16 if wide else 8
-    columns = [Column("QUEUE", 0), Column("PENDING", 7, right=True), Column("RUN", 5, right=True)]
-    columns += [Column("LATER", 6, right=True), Column("DEAD", 6, right=True), Column("OLDEST", 6, right=True)]
+    columns = [Column("QUEUE", 0), Column("PENDING", 7, right=True), Column("RUNNING", 7, right=True)]
+    columns += [Column("SCHEDULED", 9, right=True), Column("DEAD", 6, right=True), Column("OLDEST", 6, right=True)]
     columns += [Column("IN/S", 6, right=True), Column("OUT/S", 6, right=True)]
     if wide:
-        columns += [Column("DONE", 9, right=True), Column("CANCELLED", 9, right=True)]
+        columns += [Column("SUCCEEDED", 9, right=True), Column("CANCELLED", 9, right=True)]
     columns.append(Column("ENDED BY MINUTE" if wide else "BY MIN", spark))
     rows = [_queue_row(frame, row, rates, wide=wide, spark=spark) for row in frame.queues if row.queue is not None]
     return Table(f"Queues {len(rows):,}", columns, rows)
@@ -118,7 +118,7 @@ def _job_row(job: Job, now: datetime, *, wide: bool, whole: bool) -> Row:
 def server_table(frame: Frame, width: int, dead_after: timedelta = DEAD_AFTER) -> Table:
     """Return the servers, the silent ones marked."""
     wide = width >= WIDE
-    columns = [Column("SERVER", 0), Column("RUN", 9, right=True), Column("SEEN", 6, right=True)]
+    columns = [Column("SERVER", 0), Column("RUNNING", 9, right=True), Column("SEEN", 6, right=True)]
     columns += [Column("UP", 6, right=True), Column("HOST", 24 if wide else 12), Column("PID", 8, right=True)]
     columns.append(Column("MEMORY", 8, right=True))
     if wide:
