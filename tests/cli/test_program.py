@@ -5,6 +5,7 @@ import pytest
 
 import windlass
 from tests.cli.conftest import URL, Run
+from windlass.cli.known_commands import DefaultGroup
 from windlass.cli.program import COMMANDS, program
 from windlass.core import errors
 from windlass.exit_codes import MEANINGS, ExitCode, exit_code_of
@@ -35,6 +36,11 @@ def test_every_command_has_help(run: Run, name: str) -> None:
 
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"Usage: windlass {name} ")
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if isinstance(command(name), DefaultGroup)])
+def test_a_group_tells_whose_options_it_takes_without_a_command(run: Run, name: str) -> None:
+    assert "Without a command it takes the options of `list`." in run(name, "--help").out
 
 
 def test_the_version_is_told(run: Run) -> None:

@@ -37,6 +37,7 @@ class DefaultGroup(KnownCommands):
 
     def __init__(self, *args: Any, default: str, **kwargs: Any) -> None:  # noqa: ANN401 - as click's
         """Run `default` when no command is named."""
+        kwargs.setdefault("epilog", f"Without a command it takes the options of `{default}`.")
         super().__init__(*args, **kwargs)
         self.default = default
 
