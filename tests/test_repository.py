@@ -161,3 +161,11 @@ def _words_not_for(word: str, glossary: str) -> list[str]:
     """What the last column of the glossary has beside a word."""
     [row] = [line for line in glossary.splitlines() if line.startswith(f"| **{word}** |")]
     return row.rstrip(" |").rpartition("|")[2].strip().split(", ")
+
+
+def test_the_table_of_places_has_a_row_for_every_room_of_the_package() -> None:
+    _, _, table = text_of(ROOT / "CONTRIBUTING.md").partition("## Where things live")
+    told = re.findall(r"^\| `src/windlass/(\w+)/`", table, re.MULTILINE)
+
+    rooms = [path.parent.name for path in (ROOT / "src" / "windlass").glob("*/__init__.py")]
+    assert sorted(told) == sorted(rooms)
