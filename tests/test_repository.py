@@ -169,3 +169,10 @@ def test_the_table_of_places_has_a_row_for_every_room_of_the_package() -> None:
 
     rooms = [path.parent.name for path in (ROOT / "src" / "windlass").glob("*/__init__.py")]
     assert sorted(told) == sorted(rooms)
+
+
+def test_the_package_is_described_as_in_the_first_sentence_of_the_readme() -> None:
+    first = " ".join(text_of(ROOT / "README.md").split("\n\n")[1].split())
+
+    assert first == f"Windlass is {project()['description'][:1].lower()}{project()['description'][1:]}"
+    assert {"sqlite", "postgres", "redis", "slatedb", "cron"} <= set(project()["keywords"])
