@@ -15,6 +15,7 @@ from proofs import (
     fleet,
     http_fleet,
     http_fuzz,
+    index,
     late_commit,
     lost_replies,
     machine,
@@ -232,4 +233,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.report is not None:
         chosen.report.parent.mkdir(parents=True, exist_ok=True)
         chosen.report.write_text(report.markdown())
+        if chosen.report.parent.resolve() == index.REPORTS:
+            index.write_index(chosen.report.parent)
     return EXIT_CODES[report.verdict]

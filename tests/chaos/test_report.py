@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+import pytest
+
+from proofs import command, index
 from proofs.ledger import Ledger, read
 from proofs.report import Report, Verdict
 
@@ -41,6 +44,33 @@ def test_a_report_says_what_has_to_be_known_to_judge_it() -> None:
 
     assert "\nHalf the size, for a reason.\n" in report.markdown()
     assert report.markdown().endswith(", src 1a2b3c4.\n")
+
+
+def test_the_index_has_what_every_report_says() -> None:
+    listed = (index.REPORTS / index.INDEX).read_text()
+
+    assert listed == index.index(), "write it anew: python -m proofs.index"
+    assert listed.count("\n| [") == len(list(index.REPORTS.glob("*.md"))) - 1
+
+
+def test_a_report_is_listed_when_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = Report("part", "nothing | is lost", code="src 1a2b3c4")
+    report.needs("50 kills", given=False)
+    monkeypatch.setattr(index, "REPORTS", tmp_path)
+    monkeypatch.setitem(command.PARTS, "processes", lambda _folder, _scale: report)
+
+    code = command.main(["processes", "--report", str(tmp_path / "part.md")])
+
+    row = "| [part](part.md) | nothing \\| is lost | VOID: it proves nothing | src 1a2b3c4 |\n"
+    assert (code, (tmp_path / index.INDEX).read_text().splitlines(keepends=True)[-1]) == (2, row)
+
+
+def test_a_report_elsewhere_has_no_list_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(command.PARTS, "processes", lambda _folder, _scale: Report("part", "promise"))
+
+    assert command.main(["processes", "--report", str(tmp_path / "part.md")]) == 0
+
+    assert [path.name for path in tmp_path.iterdir()] == ["part.md"]
 
 
 def test_a_torn_line_of_a_ledger_is_read_as_such_and_spoils_no_other(tmp_path: Path) -> None:
