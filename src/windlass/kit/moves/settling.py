@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import assert_never
 
+from windlass.core import fence
 from windlass.core.duration import later
 from windlass.core.errors import UniqueConflict
 from windlass.core.requests import Settled, Settlement, SettleResult
@@ -17,10 +18,10 @@ from windlass.kit.moves.table import RETRIED, Table
 def settle(table: Table, settlement: Settlement, now: datetime) -> SettleResult:
     """Write how one claim ended, with its `then` jobs and values, or nothing of it."""
     record = table.jobs.get(settlement.job_id)
-    if record is None or record.token != settlement.token:
+    if record is None:
         return Settled.LOST
-    if record.state is not State.RUNNING:
-        return Settled.REPEATED
+    if (refusal := fence.refusal(record.state, record.token, settlement.token)) is not None:
+        return refusal
     if settlement.then:
         try:
             _check_then(table, record, settlement, now)

@@ -5,9 +5,10 @@ from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 
+from windlass.core import fence
 from windlass.core.duration import ZERO
 from windlass.core.errors import UniqueConflict
-from windlass.core.failpoint import reach, removed
+from windlass.core.failpoint import reach
 from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.states import State
 from windlass.core.topics import ENDS
@@ -48,7 +49,7 @@ def settle_all(changes: Changes, settlements: Sequence[Settlement]) -> Work[list
     together: list[tuple[Standing, Settlement]] = []
     for settlement in settlements:
         job = jobs.get(settlement.job_id)
-        refusal = Settled.LOST if job is None else _fence(job, settlement)
+        refusal = Settled.LOST if job is None else fence.refusal(job.state, job.token, settlement.token)
         if job is None or refusal is not None:
             results.append(refusal or Settled.LOST)
             continue
@@ -73,14 +74,6 @@ def _kept(result: SettleResult) -> object:
 
 def _answer(kept: _Kept) -> SettleResult:
     return UniqueConflict(*kept) if isinstance(kept, tuple) else kept
-
-
-def _fence(job: Standing, settlement: Settlement) -> Settled | None:
-    if job.state is State.RUNNING and (job.token == settlement.token or removed("fence")):
-        return None
-    if job.state is not State.RUNNING and job.token == settlement.token:
-        return Settled.REPEATED
-    return Settled.LOST
 
 
 def _settled(job: Standing, settlement: Settlement) -> Standing | None:

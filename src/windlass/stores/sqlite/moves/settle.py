@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 import msgspec
 
+from windlass.core import fence
 from windlass.core.duration import ZERO, later, to_micros
 from windlass.core.errors import UniqueConflict
 from windlass.core.failpoint import reach, removed
@@ -84,7 +85,7 @@ def _settle_one(tx: Transaction, settlement: Settlement) -> SettleResult:
     if row is None:
         return Settled.LOST
     job = Standing(*row)
-    if (refusal := _fence(job, settlement)) is not None:
+    if (refusal := fence.refusal(job.state, job.token, settlement.token)) is not None:
         return refusal
     if not settlement.then:
         _write(tx, job, settlement)
@@ -98,14 +99,6 @@ def _settle_one(tx: Transaction, settlement: Settlement) -> SettleResult:
     finally:
         tx.accept()
     return Settled.DONE
-
-
-def _fence(job: Standing, settlement: Settlement) -> Settled | None:
-    if job.state is State.RUNNING and (job.token == settlement.token or removed("fence")):
-        return None
-    if job.state is not State.RUNNING and job.token == settlement.token:
-        return Settled.REPEATED
-    return Settled.LOST
 
 
 def _write(tx: Transaction, job: Standing, settlement: Settlement) -> None:
