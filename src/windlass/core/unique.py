@@ -71,6 +71,11 @@ def hold(unique: Unique, *, queue: str, kind: str | None, tenant: str | None, pa
     return Hold(name, unique.key, until, hold_for, unique.on_conflict, unique.match_payload, digest(payload))
 
 
+def key_of(name: str) -> str:
+    """Return the caller's key in the name of a hold."""
+    return name.rpartition("|")[2]
+
+
 def digest(payload: bytes) -> bytes:
     """Return what `match_payload` compares."""
     return blake2b(payload, digest_size=16).digest()

@@ -10,6 +10,7 @@ from windlass.core.ids import JobId
 from windlass.core.moving import HeldKey
 from windlass.core.unique import Hold
 from windlass.kit.moves.record import Record
+from windlass.kit.unique_keys import check_conflict
 
 
 @dataclass(slots=True)
@@ -34,10 +35,7 @@ def live(holder: Holder | None, now: datetime) -> Holder | None:
 
 def refuse(hold: Hold, holder: Holder, *, waiting: bool) -> None:
     """Raise `UniqueConflict` if `hold` does not put up with the holder, which is `waiting` or not."""
-    if hold.match_payload and hold.digest != holder.digest:
-        raise UniqueConflict(hold.key, holder.job_id, "payload")
-    if hold.on_conflict == "raise":
-        raise UniqueConflict(hold.key, holder.job_id)
+    check_conflict(hold, holder)
     if hold.on_conflict == "replace" and not waiting:
         raise UniqueConflict(hold.key, holder.job_id, "claimed")
 

@@ -9,8 +9,9 @@ from windlass.core.failpoint import removed
 from windlass.core.ids import JobId
 from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.kit.gather import Gather
+from windlass.kit.settlements import is_plain
 from windlass.stores.postgres.enqueuer import doubt_of
-from windlass.stores.postgres.moves.ack import ack_many, acked_before, is_plain
+from windlass.stores.postgres.moves.ack import ack_many, acked_before
 from windlass.stores.postgres.moves.settle import settle_once, settled_before
 from windlass.stores.postgres.runner import Runner
 

@@ -10,16 +10,15 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from windlass.core.errors import UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, LogLine, Token
 from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import Moved, Unpacked
-from windlass.core.requests import Settled, SettleResult
 from windlass.core.schedule import Schedule
 from windlass.core.states import State
 from windlass.kit.moves.holds import Holder
 from windlass.kit.moves.record import Ended, Record
+from windlass.kit.settlements import KeptResult
 
 APART: Final = 1024
 """A part that takes more bytes than this lies apart."""
@@ -165,30 +164,12 @@ class LockRecord(msgspec.Struct, array_like=True):
     ends_at: datetime
 
 
-KeptResult: TypeAlias = Settled | tuple[str, str | None, Literal["held", "payload", "claimed"]]
-"""How a settlement was answered; a conflict is kept by its parts."""
-
-
 class Receipt(msgspec.Struct, array_like=True):
     """What a request was answered: an enqueue, a claim or a settlement."""
 
     enqueued: list[Enqueued] | None = None
     claimed: list[tuple[JobId, Token]] | None = None
     settled: list[KeptResult] | None = None
-
-
-def kept_result(result: SettleResult) -> KeptResult:
-    """Return the answer to a settlement as receipts keep it."""
-    if isinstance(result, Settled):
-        return result
-    if isinstance(result, UniqueConflict):
-        return result.key, result.job_id, result.why
-    raise TypeError(f"no settlement is answered with {type(result).__name__}")
-
-
-def result_of(kept: KeptResult) -> SettleResult:
-    """Return the answer that `kept_result` was given."""
-    return UniqueConflict(*kept) if isinstance(kept, tuple) else kept
 
 
 Timing: TypeAlias = tuple[Literal["waited", "ran"], int, int]

@@ -5,18 +5,9 @@ from collections.abc import Sequence
 from windlass.core.ids import JobId
 from windlass.core.requests import Settlement
 from windlass.core.topics import ENDS
-from windlass.core.verdict import ToSucceeded
 from windlass.stores.postgres.moves.receipts import receipt
 from windlass.stores.postgres.rows import possible_token
 from windlass.stores.postgres.work import Changes, Statement, Work
-
-_NO_RESULT = ToSucceeded()
-
-
-def is_plain(settlement: Settlement) -> bool:
-    """Whether a settlement is a success that brings nothing along."""
-    _, _, verdict, _, then, kv = settlement
-    return isinstance(verdict, ToSucceeded) and verdict == _NO_RESULT and not then and not kv
 
 
 def ack_many(changes: Changes, settlements: Sequence[Settlement], request_id: str) -> Work[set[JobId]]:

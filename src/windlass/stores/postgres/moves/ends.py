@@ -7,7 +7,8 @@ from typing import NamedTuple
 from windlass.core.job import Failure
 from windlass.core.names import HISTORY_KEPT, MAX_ERROR, shortened
 from windlass.core.states import State
-from windlass.stores.postgres.moves.holds import Kept, free_at_end
+from windlass.kit.unique_keys import Kept
+from windlass.stores.postgres.moves.holds import free_at_end
 from windlass.stores.postgres.moves.marks import keep_marks_below
 from windlass.stores.postgres.rows import Standing, plain_text
 from windlass.stores.postgres.work import Changes, Many, Statement, Work
@@ -77,11 +78,6 @@ def write_deliveries(changes: Changes, ended: Sequence[Ended]) -> Work[None]:
     old = [(job.seq, job.delivery - HISTORY_KEPT) for job, _, _ in ended if job.delivery > HISTORY_KEPT]
     if old:
         yield Many("forget_old_deliveries", old)
-
-
-def reason(text: str) -> Failure:
-    """Return a reason that is no exception."""
-    return Failure(shortened(text, MAX_ERROR))
 
 
 def forget(seqs: Sequence[int]) -> Work[None]:

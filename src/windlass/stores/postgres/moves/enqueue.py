@@ -12,6 +12,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.unique import Hold
 from windlass.kit.records import STATES, headers_text
+from windlass.kit.unique_keys import check_conflict
 from windlass.stores.postgres.moves import holds
 from windlass.stores.postgres.moves.departure import or_moved, refuse_if
 from windlass.stores.postgres.moves.receipts import receipt, write_receipt_unless_moved
@@ -182,7 +183,7 @@ def _meet(changes: Changes, job: PreparedJob, holder: holds.Holder) -> Work[Enqu
     """Answer a job whose key another one holds."""
     hold = job.unique
     assert hold is not None  # noqa: S101 - for the type checker: only keyed jobs come here
-    holds.check_conflict(hold, holder)
+    check_conflict(hold, holder)
     if hold.on_conflict == "replace":
         return (yield from _replace(changes, job, hold, holder))
     return Enqueued(holder.job_id, created=False)

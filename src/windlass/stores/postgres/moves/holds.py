@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from windlass.core.errors import UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.job import PreparedJob
 from windlass.core.moving import HeldKey
-from windlass.core.unique import Hold, digest
+from windlass.core.unique import Hold, digest, key_of
+from windlass.kit.unique_keys import NO_KEY, Kept, as_it_was
 from windlass.stores.postgres.rows import Standing
 from windlass.stores.postgres.work import Changes, Statement, Work
 
@@ -19,14 +19,6 @@ class Holder(NamedTuple):
     job_id: JobId
     expires_at: datetime | None
     digest: bytes
-
-
-class Kept(NamedTuple):
-    """What a job that waits again shows and remembers of its key."""
-
-    unique_key: str | None
-    hold: str | None
-    hold_until: str | None
 
 
 def holders(changes: Changes, names: Sequence[str]) -> Work[dict[str, Holder]]:
@@ -93,14 +85,6 @@ def _take_free(changes: Changes, wishes: dict[str, _Wish]) -> Work[dict[str, Hol
     return mine
 
 
-def check_conflict(hold: Hold, found: Holder) -> None:
-    """Refuse a second job under a held key, when it asked for that."""
-    if hold.match_payload and hold.digest != found.digest:
-        raise UniqueConflict(hold.key, found.job_id, "payload")
-    if hold.on_conflict == "raise":
-        raise UniqueConflict(hold.key, found.job_id)
-
-
 def free(held: Sequence[tuple[str, JobId]]) -> Work[None]:
     """Free keys, each if it is the named job that holds it."""
     if held:
@@ -112,23 +96,16 @@ def free_at_end(jobs: Sequence[Standing]) -> Work[None]:
     yield from free([(job.hold, job.id) for job in jobs if job.hold is not None and job.hold_until != "time"])
 
 
-def after_attempt(job: Standing) -> Kept:
-    """A key that the claim freed is not taken again; any other stays as it is."""
-    if job.hold_until == "claimed":
-        return Kept(None, None, None)
-    return Kept(job.unique_key, job.hold, job.hold_until)
-
-
 def after_release(changes: Changes, jobs: Sequence[Standing]) -> Work[list[Kept]]:
     """Claims that never started take their keys back, those that are still free."""
     freed = [job for job in jobs if job.hold_until == "claimed" and job.hold is not None]
     held = yield from _take_back(changes, freed)
     return [
-        Kept(job.unique_key, job.hold, job.hold_until)
+        as_it_was(job)
         if job.hold_until != "claimed" or job.hold is None
         else Kept(key_of(job.hold), job.hold, job.hold_until)
         if held[job.hold] == job.id
-        else Kept(None, None, None)
+        else NO_KEY
         for job in jobs
     ]
 
@@ -141,11 +118,6 @@ def take_again(changes: Changes, jobs: Sequence[Standing]) -> Work[set[JobId]]:
     others = yield from holders(changes, [job.hold for job in by_time if job.hold is not None])
     held |= {name: holder.job_id for name, holder in others.items()}
     return {job.id for job in keyed if job.hold is not None and held.get(job.hold, job.id) != job.id}
-
-
-def key_of(name: str) -> str:
-    """Return the caller's key in the name of a hold."""
-    return name.rpartition("|")[2]
 
 
 def _take_back(changes: Changes, jobs: Sequence[Standing]) -> Work[dict[str, JobId]]:

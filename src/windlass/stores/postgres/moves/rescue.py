@@ -8,7 +8,8 @@ from windlass.core.retention import Retention
 from windlass.core.states import State
 from windlass.core.topics import ENDS, FLAGS
 from windlass.core.verdict import LEASE_EXPIRED, ORPHANED
-from windlass.stores.postgres.moves import ends, holds
+from windlass.kit.unique_keys import after_attempt
+from windlass.stores.postgres.moves import ends
 from windlass.stores.postgres.moves.ends import Ended, Ending, Waiting
 from windlass.stores.postgres.rows import Standing
 from windlass.stores.postgres.work import DEAD, RESCUED, Changes, Statement, Work
@@ -49,7 +50,7 @@ def _take_back(
     failure = ORPHANED if request.force and request.to == "dead" else LEASE_EXPIRED
     rescued = [Rescued(job.id, _next_state(job, request)) for job in jobs]
     waiting = [
-        Waiting(job, State.PENDING, ZERO, holds.after_attempt(job), job.attempt, failure.summary, forget_token=True)
+        Waiting(job, State.PENDING, ZERO, after_attempt(job), job.attempt, failure.summary, forget_token=True)
         for job, (_, state) in zip(jobs, rescued, strict=True)
         if state is State.PENDING
     ]

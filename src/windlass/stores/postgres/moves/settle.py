@@ -1,7 +1,7 @@
 """Settle: how claims ended, fenced by their tokens."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, assert_never
+from typing import assert_never
 
 import msgspec
 
@@ -13,6 +13,8 @@ from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.states import State
 from windlass.core.topics import ENDS
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
+from windlass.kit.settlements import KeptResult, failure_of, kept_result, result_of
+from windlass.kit.unique_keys import after_attempt
 from windlass.stores.postgres.moves import ends, holds
 from windlass.stores.postgres.moves.ends import Ended, Ending, Waiting
 from windlass.stores.postgres.moves.enqueue import insert_any, write_kv
@@ -20,15 +22,12 @@ from windlass.stores.postgres.moves.receipts import receipt, write_receipt
 from windlass.stores.postgres.rows import Standing
 from windlass.stores.postgres.work import CANCELLED, DEAD, RETRIED, SUCCEEDED, Changes, Statement, Work
 
-_Kept: TypeAlias = Settled | tuple[str, str | None, Literal["held", "payload", "claimed"]]
-"""One answer in a receipt; a conflict is kept by its parts."""
-
 
 def settle_once(changes: Changes, settlements: Sequence[Settlement], request_id: str) -> Work[list[SettleResult]]:
     """Settle, and keep the answers for a caller who asks again."""
     results = yield from settle_all(changes, settlements)
     yield from changes.flush()
-    reply = msgspec.json.encode([_kept(result) for result in results]).decode()
+    reply = msgspec.json.encode([kept_result(result) for result in results]).decode()
     yield from write_receipt(changes, request_id, reply)
     return results
 
@@ -38,7 +37,7 @@ def settled_before(request_id: str) -> Work[list[SettleResult] | None]:
     kept = yield from receipt(request_id)
     if kept is None or kept.reply is None:
         return None
-    return [_answer(one) for one in msgspec.json.decode(kept.reply, type=list[_Kept])]
+    return [result_of(one) for one in msgspec.json.decode(kept.reply, type=list[KeptResult])]
 
 
 def settle_all(changes: Changes, settlements: Sequence[Settlement]) -> Work[list[SettleResult]]:
@@ -66,14 +65,6 @@ def settle_all(changes: Changes, settlements: Sequence[Settlement]) -> Work[list
             results.append(Settled.DONE)
     yield from _write_verdicts(changes, together)
     return results
-
-
-def _kept(result: SettleResult) -> object:
-    return (result.key, result.job_id, result.why) if isinstance(result, UniqueConflict) else result
-
-
-def _answer(kept: _Kept) -> SettleResult:
-    return UniqueConflict(*kept) if isinstance(kept, tuple) else kept
 
 
 def _settled(job: Standing, settlement: Settlement) -> Standing | None:
@@ -118,22 +109,22 @@ def _write_verdicts(changes: Changes, settled: Sequence[tuple[Standing, Settleme
                 endings.append(Ending(job, State.DEAD, keep, failure.summary))
                 changes.happened(job.queue, job.kind, DEAD)
             case ToCancelled(reason):
-                deliveries.append(Ended(job, "cancelled", ends.reason(reason)))
+                deliveries.append(Ended(job, "cancelled", failure_of(reason)))
                 endings.append(Ending(job, State.CANCELLED, keep, reason))
                 changes.happened(job.queue, job.kind, CANCELLED)
             case ToRetry(delay, failure):
                 deliveries.append(Ended(job, "failed", failure))
                 state = State.PENDING if delay == ZERO else State.SCHEDULED
-                kept = holds.after_attempt(job)
+                kept = after_attempt(job)
                 waiting.append(Waiting(job, state, delay, kept, job.attempt, failure.summary))
                 changes.happened(job.queue, job.kind, RETRIED)
             case ToSnoozed(delay):
                 deliveries.append(Ended(job, "snoozed"))
                 state = State.PENDING if delay == ZERO else State.SCHEDULED
-                waiting.append(Waiting(job, state, delay, holds.after_attempt(job), job.attempt - 1))
+                waiting.append(Waiting(job, state, delay, after_attempt(job), job.attempt - 1))
             case ToReleased():
                 deliveries.append(Ended(job, "released"))
-                kept = taken_back.get(job.id) or holds.after_attempt(job)
+                kept = taken_back.get(job.id) or after_attempt(job)
                 waiting.append(Waiting(job, State.PENDING, None, kept, job.attempt - 1))
             case _:
                 assert_never(verdict)

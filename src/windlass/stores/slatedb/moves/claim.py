@@ -13,11 +13,12 @@ from windlass.core.requests import ClaimRequest, Renewed, Settled, Settlement, S
 from windlass.core.states import State
 from windlass.kit.moves import claiming, moving, settling
 from windlass.kit.moves.record import Record
+from windlass.kit.settlements import kept_result, result_of
 from windlass.stores.slatedb import keys
 from windlass.stores.slatedb.moves.enqueue import read_for_enqueue
 from windlass.stores.slatedb.moves.receipts import receipt, write_receipt
 from windlass.stores.slatedb.queues import Queue
-from windlass.stores.slatedb.records import Receipt, kept_result, result_of
+from windlass.stores.slatedb.records import Receipt
 from windlass.stores.slatedb.table import Table
 
 PROMOTED_AT_ONCE: Final = 1_000

@@ -6,19 +6,10 @@ from windlass.core.ids import JobId
 from windlass.core.requests import Settled, Settlement
 from windlass.core.states import State
 from windlass.core.topics import ENDS
-from windlass.core.verdict import ToSucceeded
 from windlass.stores.sqlite.moves import ends, holds
 from windlass.stores.sqlite.rows import json_list
 from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import SUCCEEDED, Transaction
-
-_NO_RESULT = ToSucceeded()
-
-
-def is_plain(settlement: Settlement) -> bool:
-    """Whether a settlement is a success that brings nothing along."""
-    _, _, verdict, _, then, kv = settlement
-    return isinstance(verdict, ToSucceeded) and verdict == _NO_RESULT and not then and not kv
 
 
 def ack_many(tx: Transaction, settlements: Sequence[Settlement]) -> list[Settled | None]:

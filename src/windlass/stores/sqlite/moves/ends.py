@@ -3,7 +3,8 @@
 from windlass.core.job import Failure
 from windlass.core.names import HISTORY_KEPT, MAX_ERROR, shortened
 from windlass.core.states import State
-from windlass.stores.sqlite.moves.holds import Kept, free_at_end
+from windlass.kit.unique_keys import Kept
+from windlass.stores.sqlite.moves.holds import free_at_end
 from windlass.stores.sqlite.rows import Standing
 from windlass.stores.sqlite.transaction import Transaction
 
@@ -74,11 +75,6 @@ def write_delivery(tx: Transaction, job: Standing, outcome: str, failure: Failur
     tx.run("write_delivery", row)
     if job.delivery > HISTORY_KEPT:
         tx.run("forget_old_deliveries", (job.seq, job.delivery - HISTORY_KEPT))
-
-
-def reason(text: str) -> Failure:
-    """Return a reason that is no exception."""
-    return Failure(shortened(text, MAX_ERROR))
 
 
 def forget(tx: Transaction, seq: int) -> None:

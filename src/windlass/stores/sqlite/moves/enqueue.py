@@ -12,6 +12,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.states import State
 from windlass.kit.records import headers_text
+from windlass.kit.unique_keys import check_conflict
 from windlass.stores.sqlite.moves import holds
 from windlass.stores.sqlite.moves.gate import refusal
 from windlass.stores.sqlite.moves.receipts import receipt, write_receipt
@@ -138,7 +139,7 @@ def _insert_unique(tx: Transaction, job: PreparedJob) -> Enqueued:
         [done] = insert_plain(tx, [job])
         holds.take(tx, job, hold)
         return done
-    holds.check_conflict(hold, found)
+    check_conflict(hold, found)
     if hold.on_conflict == "replace":
         _replace(tx, job, found)
     return Enqueued(found.job_id, created=False)

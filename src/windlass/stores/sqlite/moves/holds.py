@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 from windlass.core.duration import to_micros
-from windlass.core.errors import UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.job import PreparedJob
-from windlass.core.unique import Hold, digest
+from windlass.core.unique import Hold, digest, key_of
+from windlass.kit.unique_keys import NO_KEY, Kept, as_it_was
 from windlass.stores.sqlite.rows import ClaimedRow, Standing
 from windlass.stores.sqlite.transaction import Transaction
 
@@ -23,14 +23,6 @@ def holder(tx: Transaction, name: str) -> Holder | None:
     """Return who holds the key, if anybody still does."""
     row = tx.row("holder", (name, tx.now))
     return None if row is None else Holder(*row)
-
-
-def check_conflict(hold: Hold, found: Holder) -> None:
-    """Refuse a second job under a held key, when it asked for that."""
-    if hold.match_payload and hold.digest != found.digest:
-        raise UniqueConflict(hold.key, found.job_id, "payload")
-    if hold.on_conflict == "raise":
-        raise UniqueConflict(hold.key, found.job_id)
 
 
 def take(tx: Transaction, job: PreparedJob, hold: Hold) -> None:
@@ -51,27 +43,12 @@ def free_at_end(tx: Transaction, job_id: JobId, name: str | None, until: str | N
         tx.run("free_hold", (name, job_id))
 
 
-class Kept(NamedTuple):
-    """What a job that waits again shows and remembers of its key."""
-
-    unique_key: str | None
-    hold: str | None
-    hold_until: str | None
-
-
-def after_attempt(job: Standing) -> Kept:
-    """A key that the claim freed is not taken again; any other stays as it is."""
-    if job.hold_until == "claimed":
-        return Kept(None, None, None)
-    return Kept(job.unique_key, job.hold, job.hold_until)
-
-
 def after_release(tx: Transaction, job: Standing) -> Kept:
     """A claim that never started takes its key back, if it is still free."""
     if job.hold_until != "claimed" or job.hold is None:
-        return Kept(job.unique_key, job.hold, job.hold_until)
+        return as_it_was(job)
     if holder(tx, job.hold) is not None:
-        return Kept(None, None, None)
+        return NO_KEY
     tx.run("take_hold", (job.hold, job.id, None, _digest_of(tx, job.seq)))
     return Kept(key_of(job.hold), job.hold, job.hold_until)
 
@@ -86,11 +63,6 @@ def take_again(tx: Transaction, job: Standing) -> bool:
     if found is None and job.hold_until != "time":
         tx.run("take_hold", (job.hold, job.id, None, _digest_of(tx, job.seq)))
     return True
-
-
-def key_of(name: str) -> str:
-    """Return the caller's key in the name of a hold."""
-    return name.rpartition("|")[2]
 
 
 def _digest_of(tx: Transaction, seq: int) -> bytes:

@@ -8,7 +8,8 @@ from windlass.core.retention import Retention
 from windlass.core.states import State
 from windlass.core.topics import ENDS, FLAGS
 from windlass.core.verdict import LEASE_EXPIRED, ORPHANED
-from windlass.stores.sqlite.moves import ends, holds
+from windlass.kit.unique_keys import after_attempt
+from windlass.stores.sqlite.moves import ends
 from windlass.stores.sqlite.rows import Standing, json_list
 from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import DEAD, RESCUED, Transaction
@@ -47,7 +48,7 @@ def _take_back(tx: Transaction, job: Standing, call: RescueCall) -> Rescued:
     # whoever held it may be waiting for news that it should stop
     tx.topics.add(FLAGS)
     if job.attempt < job.max_attempts and call.request.to == "retry":
-        kept = holds.after_attempt(job)
+        kept = after_attempt(job)
         ends.wait_again(tx, job, State.PENDING, tx.now, kept, error=failure.summary, forget_token=True)
         return Rescued(job.id, State.PENDING)
     _bury(tx, job, failure, keep=call.retention.keeps(job.queue, State.DEAD))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import groupby, islice
-from typing import Literal, NamedTuple, TypeAlias, assert_never
+from typing import NamedTuple, assert_never
 
 import msgspec
 
@@ -14,15 +14,14 @@ from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.states import State
 from windlass.core.topics import ENDS
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
+from windlass.kit.settlements import KeptResult, failure_of, is_plain, kept_result, result_of
+from windlass.kit.unique_keys import after_attempt
 from windlass.stores.sqlite.moves import ends, holds
-from windlass.stores.sqlite.moves.ack import ack_many, is_plain
+from windlass.stores.sqlite.moves.ack import ack_many
 from windlass.stores.sqlite.moves.enqueue import insert_any, write_kv
 from windlass.stores.sqlite.moves.receipts import receipt, write_receipt
 from windlass.stores.sqlite.rows import Standing
 from windlass.stores.sqlite.transaction import CANCELLED, DEAD, RETRIED, SUCCEEDED, Transaction
-
-_Kept: TypeAlias = Settled | tuple[str, str | None, Literal["held", "payload", "claimed"]]
-"""One answer in a receipt; a conflict is kept by its parts."""
 
 
 class SettleCall(NamedTuple):
@@ -48,18 +47,10 @@ def settle(tx: Transaction, calls: list[SettleCall]) -> list[list[SettleResult]]
 
 def _settle_once(tx: Transaction, call: SettleCall) -> list[SettleResult]:
     if (reply := receipt(tx, call.request_id)) is not None:
-        return [_answer(kept) for kept in msgspec.json.decode(reply, type=list[_Kept])]
+        return [result_of(kept) for kept in msgspec.json.decode(reply, type=list[KeptResult])]
     results = _settle_all(tx, call.settlements)
-    write_receipt(tx, call.request_id, list(map(_kept, results)))
+    write_receipt(tx, call.request_id, list(map(kept_result, results)))
     return results
-
-
-def _kept(result: SettleResult) -> object:
-    return (result.key, result.job_id, result.why) if isinstance(result, UniqueConflict) else result
-
-
-def _answer(kept: _Kept) -> SettleResult:
-    return UniqueConflict(*kept) if isinstance(kept, tuple) else kept
 
 
 def _settle_all(tx: Transaction, settlements: Sequence[Settlement]) -> list[SettleResult]:
@@ -118,23 +109,23 @@ def _write_verdict(tx: Transaction, job: Standing, settlement: Settlement) -> No
             ends.finish(tx, job, State.DEAD, keep=settlement.keep, error=failure.summary)
             tx.happened(job.queue, job.kind, DEAD)
         case ToCancelled(reason):
-            ends.write_delivery(tx, job, "cancelled", ends.reason(reason))
+            ends.write_delivery(tx, job, "cancelled", failure_of(reason))
             ends.finish(tx, job, State.CANCELLED, keep=settlement.keep, error=reason)
             tx.happened(job.queue, job.kind, CANCELLED)
         case ToRetry(delay, failure):
             ends.write_delivery(tx, job, "failed", failure)
             run_at = to_micros(later(tx.moment, delay))
             state = State.PENDING if delay == ZERO else State.SCHEDULED
-            ends.wait_again(tx, job, state, run_at, holds.after_attempt(job), error=failure.summary)
+            ends.wait_again(tx, job, state, run_at, after_attempt(job), error=failure.summary)
             tx.happened(job.queue, job.kind, RETRIED)
         case ToSnoozed(delay):
             ends.write_delivery(tx, job, "snoozed")
             run_at = to_micros(later(tx.moment, delay))
             state = State.PENDING if delay == ZERO else State.SCHEDULED
-            ends.wait_again(tx, job, state, run_at, holds.after_attempt(job), attempt=job.attempt - 1)
+            ends.wait_again(tx, job, state, run_at, after_attempt(job), attempt=job.attempt - 1)
         case ToReleased(started):
             ends.write_delivery(tx, job, "released")
-            kept = holds.after_attempt(job) if started else holds.after_release(tx, job)
+            kept = after_attempt(job) if started else holds.after_release(tx, job)
             ends.wait_again(tx, job, State.PENDING, job.run_at, kept, attempt=job.attempt - 1)
         case _:
             assert_never(settlement.verdict)

@@ -9,12 +9,11 @@ from windlass.core.job import Job
 from windlass.core.moving import HeldKey, Parcel
 from windlass.core.states import State
 from windlass.kit.records import headers_text
+from windlass.kit.unique_keys import NO_KEY, Kept
 from windlass.stores.sqlite.moves import holds
 from windlass.stores.sqlite.rows import json_list
 from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import ENQUEUED, Transaction
-
-_FREE = holds.Kept(None, None, None)
 
 
 def unpack(tx: Transaction, parcels: list[Parcel]) -> list[bool]:
@@ -83,11 +82,11 @@ def _put_traces(tx: Transaction, seq: int, job: Job) -> None:
         tx.cursor.executemany(sql("write_log_line"), lines)
 
 
-def _kept(tx: Transaction, job: Job, key: HeldKey | None) -> holds.Kept:
+def _kept(tx: Transaction, job: Job, key: HeldKey | None) -> Kept:
     """Let a job hold its key if it is free; one that it holds no more is shown as it was."""
     if key is None:
-        return _FREE._replace(unique_key=job.unique_key)
-    return holds.Kept(job.unique_key, key.name, key.until) if _take(tx, key) else _FREE
+        return NO_KEY._replace(unique_key=job.unique_key)
+    return Kept(job.unique_key, key.name, key.until) if _take(tx, key) else NO_KEY
 
 
 def _take(tx: Transaction, key: HeldKey) -> bool:
