@@ -15,7 +15,7 @@ from windlass.core.store import Store
 from windlass.engine.context import Context
 from windlass.testing.conformance.fixtures import OpenApp, Woken, soon
 from windlass.testing.conformance.given import HOUR, MINUTE, SECOND, claimed, found
-from windlass.testing.conformance.scheduler import CAUGHT_UP, JOB, due_times, nothing_due
+from windlass.testing.conformance.schedule_driving import CAUGHT_UP, JOB, due_times, nothing_due
 from windlass.testing.conformance.served import busy, ended, goes_by, quiet, serving, stands, until
 from windlass.testing.conformance.stepped_clock import SteppedClock, WrongClock
 
