@@ -34,8 +34,8 @@ WITH_SERVERS = {
     *(
         f"windlass.testing.conformance.{part}"
         for part in (
-            "serving", "scheduler", "slots", "attempts", "surroundings", "contexts", "limits", "stopping", "tenants",
-            "failing", "clocks",
+            "serving", "starting", "scheduler", "slots", "attempts", "surroundings", "contexts", "context_transactions",
+            "limits", "stopping", "tenants", "failing", "clocks",
         )
     ),
     "tests.engine.test_hostile_handlers",

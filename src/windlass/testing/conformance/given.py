@@ -5,11 +5,12 @@ from typing import Final
 from uuid import uuid4
 
 from windlass.client.client import Client
+from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import NO_HEADERS, Claim, Job, PreparedJob
 from windlass.core.requests import ClaimRequest, Settlement
 from windlass.core.retry import Fixed
-from windlass.core.schedule import Overlap, Schedule
+from windlass.core.schedule import Firing, Overlap, Schedule
 from windlass.core.settings import QueueSettings
 from windlass.core.store import Store
 from windlass.core.unique import Unique, hold
@@ -88,6 +89,22 @@ async def kept(store: Store, schedule_id: str) -> Schedule:
     """Return a schedule that must be there."""
     [schedule] = (await store.schedules([schedule_id])).schedules
     return schedule
+
+
+def firing(schedule: Schedule, *jobs: PreparedJob, next_run_at: datetime | None = None) -> Firing:
+    """Return what a server does when `schedule` is due."""
+    made = [job._replace(schedule_id=schedule.id) for job in jobs]
+    return Firing(schedule.id, schedule.revision, made, schedule.next_run_at, next_run_at)
+
+
+def running_now(schedule: Schedule, *jobs: PreparedJob) -> Firing:
+    """Return what a person does who wants `schedule` to run now."""
+    return Firing(schedule.id, schedule.revision, [job._replace(schedule_id=schedule.id) for job in jobs])
+
+
+async def made(store: Store, schedule_id: str = "nightly") -> list[Job]:
+    """Return the jobs of a schedule."""
+    return await store.jobs(JobFilter(schedule_id=schedule_id), after=None, limit=1_000)
 
 
 def wanting(*queues: str, limit: int = 1, lease: timedelta = MINUTE, worker: str | None = None) -> ClaimRequest:
