@@ -1,7 +1,8 @@
 from collections import Counter
 from datetime import timedelta
 
-from windlass.engine.claim_plan import ClaimPlan, Line, Order
+from windlass.engine.claim_plan import ClaimPlan, Line
+from windlass.engine.config import Order
 from windlass.testing import SeededRng
 
 SECOND = timedelta(seconds=1)

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from windlass.core.errors import NotAtomicHere
 from windlass.core.requests import ClaimRequest
-
-Order = Literal["weighted", "strict", "priority"]
+from windlass.core.settings import Settings, Unset
+from windlass.engine.config import Order, ServerConfig
+from windlass.engine.served import Served
 
 
 class Line(NamedTuple):
@@ -56,6 +58,26 @@ class ClaimPlan:
             drawn = sorted(self._lines, key=lambda line: self._draw() ** (1 / line.weight), reverse=True)
             requests = _joined(drawn, self._worker)
         return [request._replace(limit=limit) for request in requests]
+
+
+def plan_of(app: Served, config: ServerConfig, worker: str) -> ClaimPlan:
+    """Return what a server claims for an app; raises `NotAtomicHere` where the store cannot do it in one step."""
+    client = app.client
+    kinds: frozenset[str | None] = frozenset(app.handlers)
+    weights = config.queues or dict.fromkeys(sorted(app.queues), 1)
+    lines = [
+        Line(queue, weight, _lease(queue, config, client.settings), kinds | {None} if queue in app.consumers else kinds)
+        for queue, weight in weights.items()
+        if queue in app.consumers or kinds
+    ]
+    plan = ClaimPlan(lines, order=config.order, worker=worker, draw=client.rng.random)
+    if plan.merges_queues and not client.store.features.atomic_across_queues:
+        raise NotAtomicHere(f"order='priority' over {len(lines)} queues", "use order='weighted' or 'strict'")
+    return plan
+
+
+def _lease(queue: str, config: ServerConfig, settings: Settings) -> timedelta:
+    return settings.of(queue).lease if isinstance(config.lease, Unset) else config.lease
 
 
 def _joined(lines: Sequence[Line], worker: str) -> list[ClaimRequest]:

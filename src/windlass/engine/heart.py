@@ -2,16 +2,18 @@
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+from windlass.client.server_details import CONSUMES, MEMORY, SLOTS, STUCK
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.duration import to_millis
-from windlass.core.ids import ID_BYTES, new_id
-from windlass.core.looks import ServerRecord
+from windlass.core.ids import ID_BYTES, JobId, new_id
+from windlass.core.looks import SERVED, ServerRecord
 from windlass.core.store import Store
+from windlass.engine.config import ServerConfig
 from windlass.engine.service import Service
 from windlass.version import VERSION
 
@@ -67,6 +69,21 @@ def new_record(server_id: str, *, clock: Clock) -> ServerRecord:
         started_at=now,
         seen_at=now,
     )
+
+
+def details_of(
+    config: ServerConfig, stuck: Iterable[JobId], consumed: Iterable[str], *, served: bool
+) -> dict[str, str]:
+    """Return what else a server tells of itself, without what is empty; `served` as its store is."""
+    told = {
+        STUCK: ", ".join(stuck),
+        SLOTS: str(config.concurrency),
+        CONSUMES: " ".join(sorted(consumed)),
+        MEMORY: memory_in_use(),
+        SCHEDULING: "" if config.schedules else "off",
+        SERVED: "yes" if served else "",
+    }
+    return {name: text for name, text in told.items() if text}
 
 
 def memory_in_use() -> str:

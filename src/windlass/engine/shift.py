@@ -6,21 +6,17 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from contextvars import Context
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any, Final
 
-from windlass.client.server_details import CONSUMES, MEMORY, SLOTS, STUCK
-from windlass.core.errors import Fenced, NotAtomicHere, UnknownKind, WindlassError
+from windlass.core.errors import Fenced, UnknownKind, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import Job
-from windlass.core.looks import SERVED, ServerRecord
-from windlass.core.requests import Rescued, Settlement
-from windlass.core.settings import Unset
+from windlass.core.looks import ServerRecord
+from windlass.core.requests import Rescued
 from windlass.core.states import State
-from windlass.core.store import Store
-from windlass.core.verdict import GivenBack, Outcome, Raised
+from windlass.core.verdict import Outcome
 from windlass.engine.attempt import Attempt
-from windlass.engine.claim_plan import ClaimPlan, Line
+from windlass.engine.claim_plan import ClaimPlan, plan_of
 from windlass.engine.config import ServerConfig
 from windlass.engine.context import of_no_job
 from windlass.engine.execution import Execution
@@ -28,12 +24,12 @@ from windlass.engine.executors.processes import Processes
 from windlass.engine.executors.threads import Threads
 from windlass.engine.halt import Halt
 from windlass.engine.health import Health, health
-from windlass.engine.heart import SCHEDULING, memory_in_use, new_record
+from windlass.engine.heart import details_of, new_record
 from windlass.engine.hooks import Hooks
 from windlass.engine.kept_log import OFF, keep_log, least_of, leave_log
+from windlass.engine.last_words import cut_off, write_last_words
 from windlass.engine.notes import Notes
 from windlass.engine.office import Office
-from windlass.engine.outcomes import if_flagged, timed_out
 from windlass.engine.ready import ReadyHandler
 from windlass.engine.renewer import Answers, Renewals, RenewalThread
 from windlass.engine.rescuer import Rescuer
@@ -204,19 +200,8 @@ class Shift:
         What is past its timeout has failed, and all else is released. Raises what the store did, or `TimeoutError`.
         """
         if self._renewal_thread is not None:
-            settlements = self._settlements.last_words(self._cut_off)
-            self._renewal_thread.call(lambda store: self._write_last_words(store, settlements), within)
-
-    async def _write_last_words(self, store: Store, settlements: list[Settlement]) -> None:
-        await store.settle(settlements)
-        await store.leave(self._id)
-
-    def _cut_off(self, attempt: Attempt) -> Outcome:
-        until = attempt.renew_until
-        outcome: Outcome = GivenBack(started=attempt.started_at is not None)
-        if until is not None and until - attempt.lease <= self._clock.monotonic():
-            outcome = Raised(timed_out(attempt.timeout))
-        return if_flagged(outcome) if attempt.reason == "cancel" else outcome
+            settlements = self._settlements.last_words(lambda attempt: cut_off(attempt, self._clock.monotonic()))
+            self._renewal_thread.call(lambda store: write_last_words(store, settlements, self._id), within)
 
     def health(self) -> Health:
         """Judge the server."""
@@ -243,7 +228,7 @@ class Shift:
         timeout = self._config.job_timeout
         self._handlers = {k: ReadyHandler(r, provided, timeout=timeout) for k, r in self._app.handlers.items()}
         self._consumers = {q: ReadyHandler(r, provided, timeout=timeout) for q, r in self._app.consumers.items()}
-        plan = self._plan()
+        plan = plan_of(self._app, self._config, self._id)
         self._worker = self._make_worker(plan)
         shortest = min((lease.total_seconds() for lease in plan.leases.values()), default=30.0)
         self._renewals = Renewals(self._settlements.held, self._clock, shortest=shortest, told=self._renewed)
@@ -265,24 +250,6 @@ class Shift:
         if self._config.job_log_level != OFF:
             keep_log()
             self._parts.callback(leave_log)
-
-    def _plan(self) -> ClaimPlan:
-        config = self._config
-        kinds: frozenset[str | None] = frozenset(self._handlers)
-        weights = config.queues or dict.fromkeys(sorted(self._app.queues), 1)
-        lines = [
-            Line(queue, weight, self._lease(queue), kinds | {None} if queue in self._consumers else kinds)
-            for queue, weight in weights.items()
-            if queue in self._consumers or kinds
-        ]
-        plan = ClaimPlan(lines, order=config.order, worker=self._id, draw=self._rng.random)
-        if plan.merges_queues and not self._client.store.features.atomic_across_queues:
-            raise NotAtomicHere(f"order='priority' over {len(lines)} queues", "use order='weighted' or 'strict'")
-        return plan
-
-    def _lease(self, queue: str) -> timedelta:
-        given = self._config.lease
-        return self._client.settings.of(queue).lease if isinstance(given, Unset) else given
 
     def _make_worker(self, plan: ClaimPlan) -> Worker:
         return Worker(
@@ -381,22 +348,15 @@ class Shift:
         self._hooks.tell([Move(job, State.RUNNING, job.state) for job in jobs])
 
     def _describe(self) -> ServerRecord:
-        stuck = ", ".join(attempt.job.id for attempt in self._halt.stuck)
-        told = {
-            STUCK: stuck,
-            SLOTS: str(self._config.concurrency),
-            CONSUMES: " ".join(sorted(self._consumers)),
-            MEMORY: memory_in_use(),
-            SCHEDULING: "" if self._config.schedules else "off",
-            SERVED: "yes" if self._client.store.features.served else "",
-        }
+        config = self._config
+        stuck = [attempt.job.id for attempt in self._halt.stuck]
         return replace(
             self._record,
             queues=tuple(self._worker.queues),
             kinds=tuple(sorted(self._handlers)),
-            schedules=tuple(sorted(self._app.schedules)) if self._config.schedules else (),
+            schedules=tuple(sorted(self._app.schedules)) if config.schedules else (),
             running=len(self._worker.running),
-            details={name: text for name, text in told.items() if text},
+            details=details_of(config, stuck, self._consumers, served=self._client.store.features.served),
         )
 
     # ending
