@@ -1,25 +1,18 @@
 """App: functions as jobs."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from windlass.app.call import Call
-from windlass.app.checks import checked_aliases, checked_retry, checked_timeout
 from windlass.app.client_settings import ClientSettings
 from windlass.app.clients import Clients
-from windlass.app.consumer import Consumer
 from windlass.app.handle import BlockingHandle, Handle
-from windlass.app.handler import AsyncHandler, Handler, SyncHandler
-from windlass.app.job_decorator import JobDecorator, JobOptions
-from windlass.app.lifespans import Lifespan, Lifespans
-from windlass.app.registry import Registry
-from windlass.app.runs_in import is_async, runs_in
-from windlass.app.sources import NOTHING, for_a_server, for_clients, resolved
-from windlass.app.surroundings import Surroundings
+from windlass.app.home import Home
+from windlass.app.registering import Registering
+from windlass.app.sources import for_a_server, for_clients, resolved
 from windlass.blocking.client import BlockingClient
 from windlass.client.client import Client
 from windlass.client.steering import Id
@@ -28,37 +21,26 @@ from windlass.config import Resolved
 from windlass.connect import open_store
 from windlass.core.clock import Clock, Rng
 from windlass.core.duration import Duration
-from windlass.core.errors import AlreadyRunning, InvalidValue, UnknownKind
+from windlass.core.errors import AlreadyRunning, InvalidValue
 from windlass.core.ids import job_id
-from windlass.core.job import Enqueued, NewJob
-from windlass.core.names import check_max_attempts, check_name, check_priority
+from windlass.core.job import Enqueued
+from windlass.core.names import check_name
 from windlass.core.retry import RetryRule
-from windlass.core.schedule import CatchUp, Overlap
 from windlass.core.settings import UNSET, QueueSettings, Unset
 from windlass.core.store import Store
 from windlass.engine.config import ServerConfig
-from windlass.engine.context import Context, wants_context
-from windlass.engine.served import Around, TenantScope
-from windlass.engine.service import Service
-from windlass.handlers.arguments import JsonArguments
-from windlass.handlers.job_argument import JobArgument
-from windlass.handlers.registered import Registered
+from windlass.engine.served import TenantScope
 from windlass.handlers.results import ResultReader
 
 if TYPE_CHECKING:
     from windlass.app.eager import Eager
-    from windlass.app.every import Declarations
 
-P = ParamSpec("P")
 R = TypeVar("R")
-T = TypeVar("T")
-L = TypeVar("L", bound=Lifespan)
-H = TypeVar("H", bound=Handler[..., Any])
 
 DEFAULT_NAME: Final = "windlass"
 
 
-class App(Surroundings):
+class App(Registering):
     """Functions as jobs: registers handlers, enqueues calls of them, and is what a server serves.
 
     It opens at its first use or by `async with app`, and after `close` it may be opened again. `url` is a store URL, or
@@ -127,14 +109,13 @@ class App(Surroundings):
         eager: bool = False,
     ) -> None:
         """Refuse wrong settings; nothing is opened."""
-        super().__init__()
+        super().__init__(queue)
         self._name = UNSET if name is None else check_name(name, "name")
         self._config: Resolved | None = None
         self._flags: Mapping[str, object] = {}
         self.tenant = tenant
         self.tenant_scope = tenant_scope
         self.eager = eager
-        self._default_queue = check_name(queue, "queue")
         self._given: ClientSettings = ClientSettings(
             url=url,
             token=token,
@@ -158,92 +139,6 @@ class App(Surroundings):
         self._store: Store | None = None
         self._clients = Clients(self._connect)
         self._in_place: Eager | None = None
-        self._registry = Registry()
-        self._by_kind: dict[str, Handler[..., Any]] = {}
-        self._lifespans = Lifespans()
-        self._declarations: Declarations | None = None
-
-    @property
-    def job(self) -> JobDecorator:
-        """Make a handler of a function: `@app.job`, or `@app.job(queue="email", max_attempts=5)`.
-
-        `async def` runs on the event loop, `def` in a thread, and with `process=True` in a child process that can be
-        killed. The jobs are of `kind`, by default the name of the function, and `aliases` are kinds that it had before.
-        `max_attempts` and `priority` are stamped on each job at its enqueue, `timeout` and `retry` hold where it runs.
-        A parameter annotated with `Context`, or with a type that a lifespan provides, is given by the server.
-        """
-        return JobDecorator(self._register, JobOptions())
-
-    def every(
-        self,
-        rule: str | timedelta | float,
-        *,
-        id: str | None = None,
-        timezone: str = "UTC",
-        args: Mapping[str, object] = NOTHING,
-        catch_up: CatchUp = "one",
-        overlap: Overlap = "allow",
-    ) -> Callable[[H], H]:
-        """Let a handler run by itself: `@app.every("*/5 * * * *")` above `@app.job`, which stays as it is.
-
-        `rule` is a cron expression, an interval as `timedelta`, or a number of seconds. Each server of the app writes
-        the schedule when it starts, by default under the kind of the handler, and it fires while one of them is live.
-        `args` are the arguments of the handler by name. Several with different ids may stand above one handler.
-
-        ```python
-        import windlass
-
-        app = windlass.App("memory://")
-
-
-        @app.every("30 2 * * *", timezone="Europe/Berlin", args={"team": "sales"})
-        @app.job
-        async def report(team: str) -> None: ...
-
-
-        assert app.schedules == ("report",)
-        ```
-        """
-        declarations = self._declare()
-        return declarations.every(rule, id=id, timezone=timezone, args=args, catch_up=catch_up, overlap=overlap)
-
-    def consumer(
-        self,
-        queue: str,
-        *,
-        timeout: Duration | Unset | None = UNSET,
-        retry: RetryRule | Unset = UNSET,
-        process: bool = False,
-    ) -> Callable[[Callable[P, T]], Consumer[P, T]]:
-        """Let a function take the raw jobs of a queue, those without a kind: it gets the `Job` with its bytes."""
-        check_name(queue, "queue")
-
-        def register(function: Callable[P, T]) -> Consumer[P, T]:
-            registered = Registered(
-                kind=None,
-                queue=queue,
-                function=function,
-                runs_in=runs_in(function, process=process),
-                arguments=JobArgument(function, self._provider),
-                timeout=checked_timeout(timeout),
-                retry=checked_retry(retry),
-            )
-            self._registry.add_consumer(registered)
-            return Consumer(self, registered, function)
-
-        return register
-
-    def lifespan(self, function: L) -> L:
-        """Open what handlers need once per process: an async generator function that yields it once.
-
-        Handlers get it by type, as a parameter that is annotated with what the function is annotated to yield. Many are
-        opened in the order of their registration and closed in reverse.
-        """
-        self._lifespans.add(function)
-        for registered in (*self.handlers.values(), *self.consumers.values()):
-            if isinstance(registered.arguments, (JsonArguments, JobArgument)):
-                registered.arguments.forget()
-        return function
 
     def queue(
         self,
@@ -359,13 +254,6 @@ class App(Surroundings):
         """Return the handle of a job that was enqueued before: what `handler.handle(id)` does."""
         return Handle(Enqueued(job_id(id), created=False), self._here, results)
 
-    def handler(self, kind: str) -> Handler[..., Any]:
-        """Return the handler of a kind, also by one of its aliases; raises `UnknownKind`."""
-        registered = self.handlers.get(kind)
-        if registered is None or registered.kind is None:
-            raise UnknownKind(kind, self.handlers)
-        return self._by_kind[registered.kind]
-
     def tenant_now(self) -> str | None:
         """Return whom a job belongs to that is enqueued here and now."""
         return None if self.tenant is None else self.tenant()
@@ -376,37 +264,10 @@ class App(Surroundings):
         return str(self.config.value("name") or DEFAULT_NAME)
 
     @property
-    def handlers(self) -> Mapping[str, Registered]:
-        """The handlers by kind, each under its aliases too."""
-        return self._registry.handlers
-
-    @property
-    def consumers(self) -> Mapping[str, Registered]:
-        """The consumers by queue."""
-        return self._registry.consumers
-
-    @property
     def queues(self) -> Collection[str]:
         """Every queue that the app knows of: of its handlers and consumers, with settings of its own, the default."""
         known = [self._default_queue, *(each.queue for each in self.handlers.values()), *self.consumers]
         return tuple(dict.fromkeys([*known, *self._settings().queues]))
-
-    @property
-    def schedules(self) -> Collection[str]:
-        """The ids of the schedules that the app declares."""
-        return () if self._declarations is None else tuple(self._declarations.declared)
-
-    def services(self, around: Around) -> Sequence[Service]:
-        """Return what declares schedules and makes their jobs, unless the server is to leave that to others."""
-        declared = () if self._declarations is None else tuple(self._declarations.declared.values())
-        if not around.config.schedules or (around.client.store.features.served and not declared):
-            return ()
-        made: Service = import_module("windlass.schedule.of_an_app").of_an_app(declared, around)
-        return (made,)
-
-    def open_lifespan(self) -> AbstractAsyncContextManager[Mapping[type, Any]]:
-        """Open what handlers need, once per process; gives what there is, by type."""
-        return self._lifespans.open()
 
     def __repr__(self) -> str:
         """Show the name and not the URL, which may hold a password."""
@@ -427,6 +288,10 @@ class App(Surroundings):
     def server_config(self, given: ServerConfig) -> ServerConfig:
         """Return the settings of a server of this app that was `given` some in code."""
         return for_a_server(given, resolved(self._given, self._name, given.given(), flags=self._flags))
+
+    @property
+    def _home(self) -> Home:
+        return self
 
     def _settings(self) -> ClientSettings:
         """Return what holds for the clients of the app."""
@@ -464,41 +329,6 @@ class App(Surroundings):
             made: Eager = import_module("windlass.app.eager").Eager(self)
             self._in_place = made
         return self._in_place
-
-    def _declare(self) -> "Declarations":
-        if self._declarations is None:
-            # loaded when it is asked for: most apps have no schedule, and need no cron and no time zones
-            made: Declarations = import_module("windlass.app.every").Declarations(self)
-            self._declarations = made
-        return self._declarations
-
-    def _register(self, function: Callable[..., Any], options: JobOptions) -> Handler[..., Any]:
-        where = runs_in(function, process=options.process)
-        arguments = JsonArguments(function, self._provider)
-        kind = getattr(function, "__name__", "") if options.kind is None else options.kind
-        queue = self._default_queue if options.queue is None else check_name(options.queue, "queue")
-        priority = None if options.priority is None else check_priority(options.priority)
-        max_attempts = None if options.max_attempts is None else check_max_attempts(options.max_attempts)
-        registered = Registered(
-            kind=check_name(kind, "kind"),
-            queue=queue,
-            function=function,
-            runs_in=where,
-            arguments=arguments,
-            timeout=checked_timeout(options.timeout),
-            retry=checked_retry(options.retry),
-            aliases=checked_aliases(options.aliases),
-            priority=priority,
-            max_attempts=max_attempts,
-        )
-        template = NewJob(queue, kind=kind, priority=priority, max_attempts=max_attempts)
-        self._registry.add(registered)
-        made_of = AsyncHandler[..., Any] if is_async(function) else SyncHandler[..., Any]
-        made = self._by_kind[kind] = made_of(self, registered, arguments, template)
-        return made
-
-    def _provider(self, annotation: Any) -> type | None:  # noqa: ANN401 - whatever stands behind a parameter's colon
-        return Context if wants_context(annotation) else self._lifespans.provides(annotation)
 
 
 def _listed(calls: Iterable[Call[R]]) -> list[Call[R]]:
