@@ -6,7 +6,25 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 import msgspec
 
-from windlass.api import calls, claims, jobs, looks, moving, reasons, schedules, timings
+from windlass.api import (
+    about,
+    calls,
+    claim_calls,
+    claims,
+    job_calls,
+    jobs,
+    kv_calls,
+    looks,
+    moving,
+    news,
+    queue_calls,
+    reasons,
+    schedule_calls,
+    schedules,
+    server_calls,
+    timings,
+    upkeep_calls,
+)
 from windlass.api.roles import Role
 
 A = TypeVar("A", bound=msgspec.Struct)
@@ -77,7 +95,7 @@ def _operation(
 
 # those of every job's life come first: the router asks in this order
 ENQUEUE = _operation(
-    "enqueue", "POST /jobs", calls.EnqueueAsked, calls.EnqueueTold,
+    "enqueue", "POST /jobs", job_calls.EnqueueAsked, job_calls.EnqueueTold,
     "Put jobs in line, all or none, in their order", _PRODUCE, _WORK, repeat=Repeat.STORE, statuses=(409,),
 )  # fmt: skip
 CLAIM = _operation(
@@ -85,26 +103,31 @@ CLAIM = _operation(
     "Take jobs to work on them; with `wait`, as soon as there is one", _WORK, repeat=Repeat.STORE, statuses=(409,),
 )  # fmt: skip
 SETTLE = _operation(
-    "settle", "POST /claims/settle", calls.SettleAsked, calls.SettleTold,
+    "settle", "POST /claims/settle", claim_calls.SettleAsked, claim_calls.SettleTold,
     "Write how claims ended, each as one step of its own", _WORK, repeat=Repeat.STORE, statuses=(409,),
 )  # fmt: skip
 ENQUEUE_BATCHES = _operation(
-    "enqueue_batches", "POST /jobs/batches", calls.BatchesAsked, calls.BatchesTold,
+    "enqueue_batches", "POST /jobs/batches", job_calls.BatchesAsked, job_calls.BatchesTold,
     "Put several batches in line, each whole or not at all", _PRODUCE, _WORK, repeat=Repeat.STORE,
 )  # fmt: skip
-RENEW = _operation("renew", "POST /claims/renew", calls.RenewAsked, calls.RenewTold, "Let claims hold longer", _WORK)
+RENEW = _operation(
+    "renew", "POST /claims/renew", claim_calls.RenewAsked, claim_calls.RenewTold, "Let claims hold longer", _WORK
+)
 NOTE = _operation(
-    "note", "POST /claims/note", calls.NoteAsked, calls.NoteTold, "Write progress and log lines of running jobs", _WORK,
+    "note", "POST /claims/note", claim_calls.NoteAsked, claim_calls.NoteTold,
+    "Write progress and log lines of running jobs", _WORK,
     repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
 STOPS = _operation(
-    "stops", "POST /claims/stops", calls.StopsAsked, calls.StopsTold,
+    "stops", "POST /claims/stops", claim_calls.StopsAsked, claim_calls.StopsTold,
     "Tell which of these claims should stop; with `wait`, as soon as one should", _WORK,
 )  # fmt: skip
-ABOUT = _operation("about", "GET ", calls.Nothing, calls.About, "Tell what serves here, and who asks", *_EVERYONE)
+ABOUT = _operation("about", "GET ", calls.Nothing, about.About, "Tell what serves here, and who asks", *_EVERYONE)
 
-GLANCE = _operation("glance", "POST /jobs/glance", looks.JobIds, calls.GlanceTold, "Tell where jobs stand", *_EVERYONE)
-GET = _operation("get", "POST /jobs/get", calls.GetAsked, calls.GetTold, "Return jobs by their ids", *_EVERYONE)
+GLANCE = _operation(
+    "glance", "POST /jobs/glance", looks.JobIds, job_calls.GlanceTold, "Tell where jobs stand", *_EVERYONE
+)
+GET = _operation("get", "POST /jobs/get", job_calls.GetAsked, job_calls.GetTold, "Return jobs by their ids", *_EVERYONE)
 JOBS = _operation(
     "jobs", "GET /jobs", looks.Listing, looks.Jobs, "List jobs in the order of their enqueue", _VIEW, _WORK, _OPERATE
 )
@@ -112,10 +135,12 @@ NEWEST = _operation(
     "newest", "GET /jobs/newest", looks.NewestAsked, looks.Jobs, "List jobs, the newest first", _VIEW, _WORK, _OPERATE
 )
 JOB = _operation(
-    "job", "GET /jobs/{id}", calls.JobAsked, jobs.Job, "Return one job, with its history and log", *_EVERYONE,
+    "job", "GET /jobs/{id}", job_calls.JobAsked, jobs.Job, "Return one job, with its history and log", *_EVERYONE,
     statuses=(404,),
 )  # fmt: skip
-WAIT = _operation("wait", "GET /jobs/{id}/wait", calls.WaitAsked, calls.Waited, "Wait for the end of a job", *_EVERYONE)
+WAIT = _operation(
+    "wait", "GET /jobs/{id}/wait", job_calls.WaitAsked, job_calls.Waited, "Wait for the end of a job", *_EVERYONE
+)
 PLACE = _operation(
     "place", "GET /jobs/{id}/place", calls.Nothing, looks.Place, "Tell what stands between a job and its claim",
     *_EVERYONE, statuses=(404,),
@@ -125,58 +150,63 @@ WHY = _operation(
     "Tell why a job has not run, where it is, or how it ended", _VIEW, _WORK, _OPERATE, statuses=(404,),
 )  # fmt: skip
 LOG = _operation(
-    "log", "GET /jobs/{id}/log", calls.Nothing, calls.Followed,
+    "log", "GET /jobs/{id}/log", calls.Nothing, job_calls.Followed,
     "Tell, as server-sent events, the log and the progress of a job until its end", *_EVERYONE, statuses=(404,),
 )  # fmt: skip
 CANCEL = _operation(
-    "cancel", "POST /jobs/cancel", calls.CancelAsked, calls.CancelTold,
+    "cancel", "POST /jobs/cancel", job_calls.CancelAsked, job_calls.CancelTold,
     "End waiting jobs, and ask running ones to stop", _PRODUCE, _WORK, _OPERATE, repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
 RETRY = _operation(
-    "retry", "POST /jobs/retry", calls.ChangeAsked, calls.ChangeTold,
+    "retry", "POST /jobs/retry", job_calls.ChangeAsked, job_calls.ChangeTold,
     "Give dead and cancelled jobs a new budget", _OPERATE, repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
 DELETE = _operation(
-    "delete", "POST /jobs/delete", calls.ChangeAsked, calls.ChangeTold, "Delete finished jobs", _OPERATE,
+    "delete", "POST /jobs/delete", job_calls.ChangeAsked, job_calls.ChangeTold, "Delete finished jobs", _OPERATE,
     repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
 RESCHEDULE = _operation(
-    "reschedule", "POST /jobs/reschedule", calls.RescheduleAsked, calls.ChangeTold,
+    "reschedule", "POST /jobs/reschedule", job_calls.RescheduleAsked, job_calls.ChangeTold,
     "Let waiting jobs run at another time", _OPERATE, repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
 
 QUEUES = _operation(
-    "queues", "GET /queues", calls.QueuesAsked, calls.QueuesTold, "Count jobs by queue and state", *_EVERYONE
-)
+    "queues", "GET /queues", queue_calls.QueuesAsked, queue_calls.QueuesTold, "Count jobs by queue and state",
+    *_EVERYONE,
+)  # fmt: skip
 PAUSE = _operation(
-    "pause", "POST /queues/pause", calls.QueueAsked, calls.Nothing, "Give no claims from a queue", _OPERATE
+    "pause", "POST /queues/pause", queue_calls.QueueAsked, calls.Nothing, "Give no claims from a queue", _OPERATE
 )
 RESUME = _operation(
-    "resume", "POST /queues/resume", calls.QueueAsked, calls.Nothing, "Give claims from a queue again", _OPERATE
+    "resume", "POST /queues/resume", queue_calls.QueueAsked, calls.Nothing, "Give claims from a queue again", _OPERATE
 )
 PAUSED = _operation(
-    "paused", "POST /queues/paused", calls.NamesAsked, calls.NamesTold, "Tell which of these queues are paused",
+    "paused", "POST /queues/paused", queue_calls.NamesAsked, calls.NamesTold, "Tell which of these queues are paused",
     *_EVERYONE,
 )  # fmt: skip
 DUE_IN = _operation(
-    "due_in", "POST /queues/due", calls.NamesAsked, calls.DueTold, "Tell when the next scheduled job comes due",
+    "due_in", "POST /queues/due", queue_calls.NamesAsked, queue_calls.DueTold,
+    "Tell when the next scheduled job comes due",
     _VIEW, _WORK, _OPERATE,
 )  # fmt: skip
 KINDS = _operation(
-    "kinds", "POST /queues/kinds", calls.KindsAsked, calls.NamesTold, "Tell the kinds of the pending jobs of a queue",
+    "kinds", "POST /queues/kinds", queue_calls.KindsAsked, calls.NamesTold,
+    "Tell the kinds of the pending jobs of a queue",
     _VIEW, _WORK, _OPERATE,
 )  # fmt: skip
 WAITING = _operation(
-    "waiting", "GET /queues/waiting", calls.Nothing, calls.WaitingTold, "Count the pending jobs by queue and kind",
+    "waiting", "GET /queues/waiting", calls.Nothing, queue_calls.WaitingTold,
+    "Count the pending jobs by queue and kind",
     _VIEW, _WORK, _OPERATE,
 )  # fmt: skip
 MINUTES = _operation(
-    "minutes", "GET /minutes", calls.MinutesAsked, calls.MinutesTold, "Tell what happened in each minute",
+    "minutes", "GET /minutes", queue_calls.MinutesAsked, queue_calls.MinutesTold, "Tell what happened in each minute",
     _VIEW, _WORK, _OPERATE,
 )  # fmt: skip
 
 TIMINGS = _operation(
-    "timings", "GET /timings", calls.MinutesAsked, timings.TimingsTold, "Tell how long attempts took in each minute",
+    "timings", "GET /timings", queue_calls.MinutesAsked, timings.TimingsTold,
+    "Tell how long attempts took in each minute",
     _VIEW, _WORK, _OPERATE,
 )  # fmt: skip
 WRITE_TIMINGS = _operation(
@@ -185,21 +215,23 @@ WRITE_TIMINGS = _operation(
 )  # fmt: skip
 
 SERVERS = _operation(
-    "servers", "GET /servers", calls.Nothing, calls.ServersTold, "List the servers", _VIEW, _WORK, _OPERATE
+    "servers", "GET /servers", calls.Nothing, server_calls.ServersTold, "List the servers", _VIEW, _WORK, _OPERATE
 )
-BEAT = _operation("beat", "POST /servers/beat", calls.BeatAsked, calls.Nothing, "Tell that a server is live", _WORK)
-LEAVE = _operation("leave", "POST /servers/leave", calls.LeaveAsked, calls.Nothing, "Take a server out", _WORK)
+BEAT = _operation(
+    "beat", "POST /servers/beat", server_calls.BeatAsked, calls.Nothing, "Tell that a server is live", _WORK
+)
+LEAVE = _operation("leave", "POST /servers/leave", server_calls.LeaveAsked, calls.Nothing, "Take a server out", _WORK)
 ENDED = _operation(
     "ended_servers", "GET /servers/ended", calls.Nothing, calls.NamesTold,
     "List servers whose process has ended for sure", _WORK, _OPERATE,
 )  # fmt: skip
 STRANDED = _operation(
-    "stranded", "GET /servers/stranded", calls.StrandedAsked, calls.CountTold,
+    "stranded", "GET /servers/stranded", server_calls.StrandedAsked, calls.CountTold,
     "Count the leases that ran out and that nobody will rescue", *_EVERYONE,
 )  # fmt: skip
 
 SCHEDULES = _operation(
-    "schedules", "POST /schedules/get", calls.ScheduleIdsAsked, schedules.Schedules, "List schedules",
+    "schedules", "POST /schedules/get", schedule_calls.ScheduleIdsAsked, schedules.Schedules, "List schedules",
     _VIEW, _WORK, _OPERATE,
 )  # fmt: skip
 PUT_SCHEDULE = _operation(
@@ -207,15 +239,18 @@ PUT_SCHEDULE = _operation(
     "Write a schedule, or replace its rule", _OPERATE, repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
 PAUSE_SCHEDULE = _operation(
-    "pause_schedule", "POST /schedules/pause", calls.ScheduleAsked, calls.Nothing, "Let a schedule make no jobs",
+    "pause_schedule", "POST /schedules/pause", schedule_calls.ScheduleAsked, calls.Nothing,
+    "Let a schedule make no jobs",
     _OPERATE, statuses=(404,),
 )  # fmt: skip
 RESUME_SCHEDULE = _operation(
-    "resume_schedule", "POST /schedules/resume", calls.ScheduleAsked, calls.Nothing, "Let a schedule make jobs again",
+    "resume_schedule", "POST /schedules/resume", schedule_calls.ScheduleAsked, calls.Nothing,
+    "Let a schedule make jobs again",
     _OPERATE, statuses=(404,),
 )  # fmt: skip
 RUN_SCHEDULE = _operation(
-    "run_schedule", "POST /schedules/run", calls.ScheduleAsked, calls.Ran, "Make a job of a schedule now", _OPERATE,
+    "run_schedule", "POST /schedules/run", schedule_calls.ScheduleAsked, schedule_calls.Ran,
+    "Make a job of a schedule now", _OPERATE,
     repeat=Repeat.REPLY, statuses=(404, 409),
 )  # fmt: skip
 WRITE_SCHEDULE = _operation(
@@ -223,7 +258,8 @@ WRITE_SCHEDULE = _operation(
     "Write a schedule if nobody has changed it", _WORK, _OPERATE, repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
 REMOVE_SCHEDULE = _operation(
-    "remove_schedule", "POST /schedules/remove", calls.ScheduleAsked, calls.Removed, "Remove a schedule",
+    "remove_schedule", "POST /schedules/remove", schedule_calls.ScheduleAsked, schedule_calls.Removed,
+    "Remove a schedule",
     _WORK, _OPERATE, repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
 DUE_SCHEDULES = _operation(
@@ -236,41 +272,48 @@ FIRE = _operation(
 )  # fmt: skip
 
 KV_GET = _operation(
-    "kv_get", "POST /kv/get", calls.KvKeysAsked, calls.KvValuesTold, "Return values of the callers' own key space",
+    "kv_get", "POST /kv/get", kv_calls.KvKeysAsked, kv_calls.KvValuesTold,
+    "Return values of the callers' own key space",
     _PRODUCE, _WORK,
 )  # fmt: skip
 KV_WRITE = _operation(
-    "kv_write", "POST /kv/write", calls.KvWriteAsked, calls.Written, "Write a value, if its condition holds",
+    "kv_write", "POST /kv/write", kv_calls.KvWriteAsked, kv_calls.Written, "Write a value, if its condition holds",
     _PRODUCE, _WORK, repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
 KV_SCAN = _operation(
-    "kv_scan", "POST /kv/scan", calls.KvScanAsked, calls.KvPairsTold, "List keys and values", _PRODUCE, _WORK
+    "kv_scan", "POST /kv/scan", kv_calls.KvScanAsked, kv_calls.KvPairsTold, "List keys and values", _PRODUCE, _WORK
 )
-LOCK = _operation("lock", "POST /locks/take", calls.LockAsked, calls.HeldTold, "Take or renew a lock", _PRODUCE, _WORK)
+LOCK = _operation(
+    "lock", "POST /locks/take", kv_calls.LockAsked, kv_calls.HeldTold, "Take or renew a lock", _PRODUCE, _WORK
+)
 UNLOCK = _operation(
-    "unlock", "POST /locks/free", calls.UnlockAsked, calls.HeldTold, "Let go of a lock", _PRODUCE, _WORK,
+    "unlock", "POST /locks/free", kv_calls.UnlockAsked, kv_calls.HeldTold, "Let go of a lock", _PRODUCE, _WORK,
     repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
 
 RESCUE = _operation(
-    "rescue", "POST /services/rescue", calls.RescueAsked, calls.RescueTold, "Take back claims whose lease ran out",
+    "rescue", "POST /services/rescue", upkeep_calls.RescueAsked, upkeep_calls.RescueTold,
+    "Take back claims whose lease ran out",
     _WORK, _OPERATE, repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
 PROMOTE = _operation(
-    "promote", "POST /services/promote", calls.PromoteAsked, calls.CountTold, "Make jobs pending that have come due",
+    "promote", "POST /services/promote", upkeep_calls.PromoteAsked, calls.CountTold,
+    "Make jobs pending that have come due",
     _OPERATE, repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
 PRUNE = _operation(
-    "prune", "POST /services/prune", calls.PruneAsked, calls.CountTold,
+    "prune", "POST /services/prune", upkeep_calls.PruneAsked, calls.CountTold,
     "Delete finished records past their retention", _OPERATE, repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
-AUDIT = _operation("audit", "GET /audit", calls.AuditAsked, calls.AuditTold, "Tell what people did", _OPERATE)
+AUDIT = _operation(
+    "audit", "GET /audit", upkeep_calls.AuditAsked, upkeep_calls.AuditTold, "Tell what people did", _OPERATE
+)
 WRITE_AUDIT = _operation(
-    "write_audit", "POST /audit", calls.AuditWritten, calls.Nothing, "Keep what people did", _OPERATE,
+    "write_audit", "POST /audit", upkeep_calls.AuditWritten, calls.Nothing, "Keep what people did", _OPERATE,
     repeat=Repeat.REPLY, statuses=(409,),
 )  # fmt: skip
 CHECK = _operation(
-    "check", "GET /check", calls.Nothing, calls.CheckTold, "Look over the store's health and settings",
+    "check", "GET /check", calls.Nothing, upkeep_calls.CheckTold, "Look over the store's health and settings",
     _VIEW, _WORK, _OPERATE,
 )  # fmt: skip
 MOVED = _operation(
@@ -304,7 +347,7 @@ TAKE_KEYS = _operation(
     "Let keys be held here until their time is over, those that are free",
 )  # fmt: skip
 NEWS = _operation(
-    "news", "GET /news", calls.NewsAsked, calls.News,
+    "news", "GET /news", news.NewsAsked, news.News,
     "Tell, as server-sent events, when there is news on topics", *_EVERYONE,
 )  # fmt: skip
 

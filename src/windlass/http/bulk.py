@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from windlass.api.calls import ChangeTold
+from windlass.api.job_calls import ChangeTold
 from windlass.client.operations import CHUNK, Operation, chunks
 from windlass.client.spoken import counted
 from windlass.core.filters import JobFilter

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from windlass.api.calls import Followed
+from windlass.api.job_calls import Followed
 from windlass.api.jobs import log_told, progress_told
 from windlass.client.new_lines import new_lines
 from windlass.core.clock import Clock, Running, Spawn

@@ -6,7 +6,7 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
-from windlass.api.calls import Health
+from windlass.api.about import Health
 from windlass.core.errors import WindlassError
 from windlass.http.auth import Auth
 from windlass.http.refusal import Refusal

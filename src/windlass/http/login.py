@@ -6,7 +6,8 @@ from typing import Annotated, Final
 from msgspec import Meta
 from starlette.types import Receive, Scope, Send
 
-from windlass.api.calls import Nothing, SessionTold
+from windlass.api.about import SessionTold
+from windlass.api.calls import Nothing
 from windlass.api.operations import ROOT
 from windlass.api.roles import Role
 from windlass.api.shape import Asked

@@ -8,7 +8,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from starlette.types import Receive, Scope, Send
 
-from windlass.api.calls import Health, Nothing, SessionTold
+from windlass.api.about import Health, SessionTold
+from windlass.api.calls import Nothing
 from windlass.api.operations import LOG, NEWS, OPERATIONS, REQUEST, ROOT, SERVING, Operation, Repeat
 from windlass.api.problems import Problem
 from windlass.api.roles import Role

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from windlass.api.calls import Health
+from windlass.api.about import Health
 from windlass.engine.server import Server
 from windlass.metrics.exposition import TEXT, registry_with, written
 from windlass.metrics.listener import Answer, Listener

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from windlass.api import calls, claims, operations
+from windlass.api import claim_calls, claims, operations
 from windlass.api.claims import note_of
 from windlass.core.duration import duration
 from windlass.core.errors import NotAllowed, WindlassError
@@ -63,7 +63,7 @@ async def _taken(call: Call[claims.ClaimRequest]) -> list[Claim]:
     return await call.while_here(call.shared.claims_under_way.join(call.request_id, waiting.in_time))
 
 
-async def settle(call: Call[calls.SettleAsked]) -> calls.SettleTold:
+async def settle(call: Call[claim_calls.SettleAsked]) -> claim_calls.SettleTold:
     """Write how claims ended, each as one step of its own; one that is wrong is refused alone."""
     endings = Endings(call.client, call.shared.retention)
     needed = endings.needed(call.asked.settlements)
@@ -80,7 +80,9 @@ async def settle(call: Call[calls.SettleAsked]) -> calls.SettleTold:
     if len(done) != len(wanted):
         raise another_call()
     results = iter(done)
-    return calls.SettleTold(settled=[_told(next(results)) if isinstance(each, Settlement) else each for each in made])
+    return claim_calls.SettleTold(
+        settled=[_told(next(results)) if isinstance(each, Settlement) else each for each in made]
+    )
 
 
 async def _settle(call: Call[Any], settlements: Sequence[Settlement]) -> Sequence[SettleResult]:
@@ -112,10 +114,10 @@ def _told(result: SettleResult) -> claims.Settled:
             return claims.Settled(outcome="refused", problem=problem_from(error))
 
 
-async def renew(call: Call[calls.RenewAsked]) -> calls.RenewTold:
+async def renew(call: Call[claim_calls.RenewAsked]) -> claim_calls.RenewTold:
     """Let claims hold longer."""
     renewed = await call.store.renew(_held(call.asked.claims), duration(call.asked.lease, "lease"))
-    return calls.RenewTold(
+    return claim_calls.RenewTold(
         renewed=[
             None
             if each is None
@@ -125,20 +127,20 @@ async def renew(call: Call[calls.RenewAsked]) -> calls.RenewTold:
     )
 
 
-async def note(call: Call[calls.NoteAsked]) -> calls.NoteTold:
+async def note(call: Call[claim_calls.NoteAsked]) -> claim_calls.NoteTold:
     """Write progress and log lines of running jobs."""
-    return calls.NoteTold(written=await call.store.note([note_of(each) for each in call.asked.notes]))
+    return claim_calls.NoteTold(written=await call.store.note([note_of(each) for each in call.asked.notes]))
 
 
-async def stops(call: Call[calls.StopsAsked]) -> calls.StopsTold:
+async def stops(call: Call[claim_calls.StopsAsked]) -> claim_calls.StopsTold:
     """Tell which of these claims should stop, or as soon as one should."""
     held = _held(call.asked.claims)
     if not held or not call.asked.wait or call.shared.stopping:
-        return calls.StopsTold(stops=await _stops(call, held))
-    return calls.StopsTold(stops=await call.while_here(_stops_in_time(call, held)))
+        return claim_calls.StopsTold(stops=await _stops(call, held))
+    return claim_calls.StopsTold(stops=await call.while_here(_stops_in_time(call, held)))
 
 
-async def _stops_in_time(call: Call[calls.StopsAsked], held: Sequence[tuple[JobId, Token]]) -> list[claims.Stop]:
+async def _stops_in_time(call: Call[claim_calls.StopsAsked], held: Sequence[tuple[JobId, Token]]) -> list[claims.Stop]:
     shared, clock = call.shared, call.client.clock
     deadline = clock.monotonic() + call.asked.wait
     # listening comes before looking: what is flagged in between rings

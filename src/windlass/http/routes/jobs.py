@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from windlass.api import calls, operations
+from windlass.api import calls, job_calls, operations
 from windlass.api.jobs import Enqueued, Job, NewJob
 from windlass.api.looks import Chosen, Glance, JobIds, Jobs, Listing, NewestAsked, Place
 from windlass.api.reasons import Reason, Why, facts_of
@@ -36,26 +36,26 @@ MOST_BYTES: Final = 16 * 1024 * 1024
 """Bytes of payloads and results that a page of jobs may have: whoever asks has to hold them all."""
 
 
-async def enqueue(call: Call[calls.EnqueueAsked]) -> calls.EnqueueTold:
+async def enqueue(call: Call[job_calls.EnqueueAsked]) -> job_calls.EnqueueTold:
     """Put jobs in line, all or none."""
-    return calls.EnqueueTold(jobs=await _enqueued(call, call.asked.jobs, call.request_id))
+    return job_calls.EnqueueTold(jobs=await _enqueued(call, call.asked.jobs, call.request_id))
 
 
-async def enqueue_batches(call: Call[calls.BatchesAsked]) -> calls.BatchesTold:
+async def enqueue_batches(call: Call[job_calls.BatchesAsked]) -> job_calls.BatchesTold:
     """Put several batches in line, each whole or not at all."""
     name = call.request_id
     # all at once and in their order: a store may put into one commit what comes together
     batches = await asyncio.gather(
         *(_batch(call, jobs, None if name is None else f"{name}#{n}") for n, jobs in enumerate(call.asked.batches))
     )
-    return calls.BatchesTold(batches=batches)
+    return job_calls.BatchesTold(batches=batches)
 
 
-async def _batch(call: Call[Any], jobs: Sequence[NewJob], request_id: str | None) -> calls.Batch:
+async def _batch(call: Call[Any], jobs: Sequence[NewJob], request_id: str | None) -> job_calls.Batch:
     try:
-        return calls.Batch(jobs=await _enqueued(call, jobs, request_id))
+        return job_calls.Batch(jobs=await _enqueued(call, jobs, request_id))
     except (WindlassError, Refusal) as error:
-        return calls.Batch(problem=problem_from(error))
+        return job_calls.Batch(problem=problem_from(error))
 
 
 async def _enqueued(call: Call[Any], jobs: Sequence[NewJob], request_id: str | None) -> list[Enqueued]:
@@ -68,7 +68,7 @@ async def _enqueued(call: Call[Any], jobs: Sequence[NewJob], request_id: str | N
     return [Enqueued(id=each.id, created=each.created) for each in done]
 
 
-async def glance(call: Call[JobIds]) -> calls.GlanceTold:
+async def glance(call: Call[JobIds]) -> job_calls.GlanceTold:
     """Tell where jobs stand; the token of a claim is a secret of those who work."""
     seen = await call.store.glance([job_id(each) for each in call.asked.ids])
     works = not call.identity.roles.isdisjoint((Role.WORK, Role.ADMIN))
@@ -77,14 +77,16 @@ async def glance(call: Call[JobIds]) -> calls.GlanceTold:
         token = found.token if works else None
         return Glance(state=found.state, cancel_requested=found.cancel_requested, token=token)
 
-    return calls.GlanceTold(jobs={each: stands(found) for each, found in seen.items()})
+    return job_calls.GlanceTold(jobs={each: stands(found) for each, found in seen.items()})
 
 
-async def get(call: Call[calls.GetAsked]) -> calls.GetTold:
+async def get(call: Call[job_calls.GetAsked]) -> job_calls.GetTold:
     """Return jobs by their ids."""
     found = await call.store.get([job_id(each) for each in call.asked.ids])
     as_bytes = call.asked.payload == "base64"
-    return calls.GetTold(jobs=[None if job is None else shown(job, call.identity, as_bytes=as_bytes) for job in found])
+    return job_calls.GetTold(
+        jobs=[None if job is None else shown(job, call.identity, as_bytes=as_bytes) for job in found]
+    )
 
 
 async def jobs(call: Call[Listing]) -> Jobs:
@@ -134,7 +136,7 @@ def _fitting(page: Sequence[core.Job]) -> Sequence[core.Job]:
     return page
 
 
-async def job(call: Call[calls.JobAsked]) -> Job:
+async def job(call: Call[job_calls.JobAsked]) -> Job:
     """Return one job, with its history and log."""
     [found] = await call.store.get((call.job_id,))
     if found is None:
@@ -170,21 +172,21 @@ async def why(call: Call[calls.Nothing]) -> Why:
     )
 
 
-async def wait(call: Call[calls.WaitAsked]) -> calls.Waited:
+async def wait(call: Call[job_calls.WaitAsked]) -> job_calls.Waited:
     """Wait for the end of a job."""
     wanted = call.job_id
     if call.job_id not in await call.store.glance((wanted,)):
-        return calls.Waited(outcome="not_found")
+        return job_calls.Waited(outcome="not_found")
     if not await call.while_here(_ends_in_time(call, wanted)):
-        return calls.Waited(outcome="timed_out")
+        return job_calls.Waited(outcome="timed_out")
     [found] = await call.store.get((wanted,))
     as_bytes = call.asked.payload == "base64"
-    return calls.Waited(
+    return job_calls.Waited(
         outcome="completed", job=None if found is None else shown(found, call.identity, as_bytes=as_bytes)
     )
 
 
-async def _ends_in_time(call: Call[calls.WaitAsked], wanted: JobId) -> bool:
+async def _ends_in_time(call: Call[job_calls.WaitAsked], wanted: JobId) -> bool:
     if call.shared.stopping:
         return False
     waiter = call.shared.watcher.add(wanted)
@@ -197,7 +199,7 @@ async def _ends_in_time(call: Call[calls.WaitAsked], wanted: JobId) -> bool:
         call.shared.watcher.discard(waiter)
 
 
-async def cancel(call: Call[calls.CancelAsked]) -> calls.CancelTold:
+async def cancel(call: Call[job_calls.CancelAsked]) -> job_calls.CancelTold:
     """End waiting jobs, and ask running ones to stop."""
     ids = [job_id(each) for each in call.asked.ids]
     retention = call.asked.retention
@@ -205,20 +207,20 @@ async def cancel(call: Call[calls.CancelAsked]) -> calls.CancelTold:
     outcomes = await call.store.cancel(ids, kept)
     done = [each for each, outcome in zip(ids, outcomes, strict=True) if outcome is not CancelOutcome.NOT_FOUND]
     await write_down_jobs(call, "cancel", done, {})
-    return calls.CancelTold(outcomes=outcomes)
+    return job_calls.CancelTold(outcomes=outcomes)
 
 
-async def retry(call: Call[calls.ChangeAsked]) -> calls.ChangeTold:
+async def retry(call: Call[job_calls.ChangeAsked]) -> job_calls.ChangeTold:
     """Give dead and cancelled jobs a new budget."""
     return await _change(call, RETRY)
 
 
-async def delete(call: Call[calls.ChangeAsked]) -> calls.ChangeTold:
+async def delete(call: Call[job_calls.ChangeAsked]) -> job_calls.ChangeTold:
     """Delete finished jobs."""
     return await _change(call, DELETE)
 
 
-async def _change(call: Call[calls.ChangeAsked], operation: Operation) -> calls.ChangeTold:
+async def _change(call: Call[job_calls.ChangeAsked], operation: Operation) -> job_calls.ChangeTold:
     asked = call.asked
     if (asked.ids is None) is (asked.filter is None):
         message = "give ids or a filter, one of both: each says which jobs are meant"
@@ -229,7 +231,7 @@ async def _change(call: Call[calls.ChangeAsked], operation: Operation) -> calls.
     ids = [job_id(each) for each in asked.ids or ()]
     outcomes = await operation.change(call.store, ids)
     await write_down_jobs(call, operation.name, _done(ids, outcomes), {})
-    return calls.ChangeTold(outcomes=outcomes)
+    return job_calls.ChangeTold(outcomes=outcomes)
 
 
 def _refuse_to_guess(call: Call[Any], chosen: Chosen) -> None:
@@ -242,14 +244,14 @@ def _refuse_to_guess(call: Call[Any], chosen: Chosen) -> None:
         raise InvalidValue(message)
 
 
-async def reschedule(call: Call[calls.RescheduleAsked]) -> calls.ChangeTold:
+async def reschedule(call: Call[job_calls.RescheduleAsked]) -> job_calls.ChangeTold:
     """Let waiting jobs run at another time."""
     ids = [job_id(each) for each in call.asked.ids]
     run_at = None if call.asked.run_at is None else moment(call.asked.run_at, "run_at")
     outcomes = await call.store.reschedule(ids, run_at)
     at = "now" if run_at is None else run_at.isoformat()
     await write_down_jobs(call, "reschedule", _done(ids, outcomes), {"run_at": at})
-    return calls.ChangeTold(outcomes=outcomes)
+    return job_calls.ChangeTold(outcomes=outcomes)
 
 
 def _done(ids: Sequence[JobId], outcomes: Sequence[Changed]) -> list[JobId]:

@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from starlette.types import Receive, Scope, Send
 
-from windlass.api.calls import News, NewsAsked
+from windlass.api.news import News, NewsAsked
 from windlass.api.operations import NEWS
 from windlass.core.clock import Clock
 from windlass.core.errors import InvalidValue, WindlassError

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from windlass.api import calls, operations
+from windlass.api import calls, operations, queue_calls
+from windlass.api.about import About
 from windlass.api.looks import Minute, Totals, queue_told, waiting_told
 from windlass.api.roles import Role
 from windlass.api.shape import seconds
@@ -17,10 +18,10 @@ from windlass.http.call import Call, Handled
 from windlass.version import VERSION
 
 
-async def about(call: Call[calls.Nothing]) -> calls.About:
+async def about(call: Call[calls.Nothing]) -> About:
     """Tell what serves here, and who asks."""
     identity = call.identity
-    return calls.About(
+    return About(
         version=VERSION,
         serving=call.shared.id,
         atomic_across_queues=call.store.features.atomic_across_queues,
@@ -30,56 +31,56 @@ async def about(call: Call[calls.Nothing]) -> calls.About:
     )
 
 
-async def queues(call: Call[calls.QueuesAsked]) -> calls.QueuesTold:
+async def queues(call: Call[queue_calls.QueuesAsked]) -> queue_calls.QueuesTold:
     """Count jobs by queue and state."""
     queue = call.asked.queue
     rows = await call.store.stats(None if queue is None else check_name(queue, "queue"))
-    return calls.QueuesTold(queues=[queue_told(row) for row in rows])
+    return queue_calls.QueuesTold(queues=[queue_told(row) for row in rows])
 
 
-async def pause(call: Call[calls.QueueAsked]) -> calls.Nothing:
+async def pause(call: Call[queue_calls.QueueAsked]) -> calls.Nothing:
     """Give no claims from a queue."""
     return await _set_paused(call, paused=True)
 
 
-async def resume(call: Call[calls.QueueAsked]) -> calls.Nothing:
+async def resume(call: Call[queue_calls.QueueAsked]) -> calls.Nothing:
     """Give claims from a queue again."""
     return await _set_paused(call, paused=False)
 
 
-async def _set_paused(call: Call[calls.QueueAsked], *, paused: bool) -> calls.Nothing:
+async def _set_paused(call: Call[queue_calls.QueueAsked], *, paused: bool) -> calls.Nothing:
     queue = check_name(call.asked.queue, "queue")
     await call.store.set_paused(queue, paused=paused)
     await write_down(call, "pause" if paused else "resume", queue)
     return calls.Nothing()
 
 
-async def paused(call: Call[calls.NamesAsked]) -> calls.NamesTold:
+async def paused(call: Call[queue_calls.NamesAsked]) -> calls.NamesTold:
     """Tell which of these queues are paused."""
     return calls.NamesTold(names=await call.store.paused(_names(call.asked.queues)))
 
 
-async def due_in(call: Call[calls.NamesAsked]) -> calls.DueTold:
+async def due_in(call: Call[queue_calls.NamesAsked]) -> queue_calls.DueTold:
     """Tell when the next scheduled job comes due."""
-    return calls.DueTold(due_in=seconds(await call.store.due_in(_names(call.asked.queues))))
+    return queue_calls.DueTold(due_in=seconds(await call.store.due_in(_names(call.asked.queues))))
 
 
-async def kinds(call: Call[calls.KindsAsked]) -> calls.NamesTold:
+async def kinds(call: Call[queue_calls.KindsAsked]) -> calls.NamesTold:
     """Tell the kinds of the pending jobs of a queue."""
     known = [check_name(kind, "kind") for kind in call.asked.known]
     return calls.NamesTold(names=await call.store.kinds(check_name(call.asked.queue, "queue"), known))
 
 
-async def waiting(call: Call[calls.Nothing]) -> calls.WaitingTold:
+async def waiting(call: Call[calls.Nothing]) -> queue_calls.WaitingTold:
     """Count the pending jobs by queue and kind."""
-    return calls.WaitingTold(waiting=[waiting_told(row) for row in await call.store.waiting()])
+    return queue_calls.WaitingTold(waiting=[waiting_told(row) for row in await call.store.waiting()])
 
 
-async def minutes(call: Call[calls.MinutesAsked]) -> calls.MinutesTold:
+async def minutes(call: Call[queue_calls.MinutesAsked]) -> queue_calls.MinutesTold:
     """Tell what happened in each minute."""
     since, until = moment(call.asked.since, "since"), moment(call.asked.until, "until")
     rows = await call.store.minutes(since=since, until=until)
-    return calls.MinutesTold(
+    return queue_calls.MinutesTold(
         minutes=[
             Minute(minute=row.minute, queue=row.queue, kind=row.kind, counts=Totals(**row.counts._asdict()))
             for row in rows
@@ -87,7 +88,7 @@ async def minutes(call: Call[calls.MinutesAsked]) -> calls.MinutesTold:
     )
 
 
-async def timings(call: Call[calls.MinutesAsked]) -> TimingsTold:
+async def timings(call: Call[queue_calls.MinutesAsked]) -> TimingsTold:
     """Tell how long attempts took in each minute."""
     since, until = moment(call.asked.since, "since"), moment(call.asked.until, "until")
     rows = await call.store.timings(since=since, until=until)

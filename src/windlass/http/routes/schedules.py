@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from windlass.api import calls, operations
+from windlass.api import calls, operations, schedule_calls
 from windlass.api import schedules as shapes
 from windlass.api.schedules import schedule_of, schedule_told
 from windlass.client.schedules import Schedules
@@ -23,7 +23,7 @@ from windlass.http.shown import shown_schedule
 MOST_RULE: Final = 1_000
 
 
-async def schedules(call: Call[calls.ScheduleIdsAsked]) -> shapes.Schedules:
+async def schedules(call: Call[schedule_calls.ScheduleIdsAsked]) -> shapes.Schedules:
     """List schedules."""
     ids = None if call.asked.ids is None else [check_name(each, "schedule id") for each in call.asked.ids]
     now, found = await call.store.schedules(ids)
@@ -46,25 +46,25 @@ async def put_schedule(call: Call[shapes.SchedulePut]) -> shapes.Schedule:
     return told
 
 
-async def pause_schedule(call: Call[calls.ScheduleAsked]) -> calls.Nothing:
+async def pause_schedule(call: Call[schedule_calls.ScheduleAsked]) -> calls.Nothing:
     """Let a schedule make no jobs."""
     await _schedules(call).pause(call.asked.id)
     await write_down(call, "pause schedule", call.asked.id)
     return calls.Nothing()
 
 
-async def resume_schedule(call: Call[calls.ScheduleAsked]) -> calls.Nothing:
+async def resume_schedule(call: Call[schedule_calls.ScheduleAsked]) -> calls.Nothing:
     """Let a schedule make jobs again."""
     await _schedules(call).resume(call.asked.id)
     await write_down(call, "resume schedule", call.asked.id)
     return calls.Nothing()
 
 
-async def run_schedule(call: Call[calls.ScheduleAsked]) -> calls.Ran:
+async def run_schedule(call: Call[schedule_calls.ScheduleAsked]) -> schedule_calls.Ran:
     """Make a job of a schedule now."""
     done = await _schedules(call).run_now(call.asked.id)
     await write_down(call, "run schedule", call.asked.id, {"job": done.id})
-    return calls.Ran(job_id=done.id)
+    return schedule_calls.Ran(job_id=done.id)
 
 
 async def write_schedule(call: Call[shapes.ScheduleWritten]) -> shapes.Revision:
@@ -73,12 +73,12 @@ async def write_schedule(call: Call[shapes.ScheduleWritten]) -> shapes.Revision:
     return shapes.Revision(revision=await call.store.write_schedule(schedule, expected=call.asked.expected))
 
 
-async def remove_schedule(call: Call[calls.ScheduleAsked]) -> calls.Removed:
+async def remove_schedule(call: Call[schedule_calls.ScheduleAsked]) -> schedule_calls.Removed:
     """Remove a schedule."""
     removed = await call.store.remove_schedule(check_name(call.asked.id, "schedule id"))
     if removed:
         await write_down(call, "remove schedule", call.asked.id)
-    return calls.Removed(removed=removed)
+    return schedule_calls.Removed(removed=removed)
 
 
 async def due_schedules(call: Call[shapes.DueAsked]) -> shapes.DueSchedules:

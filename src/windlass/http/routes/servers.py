@@ -3,25 +3,25 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from windlass.api import calls, operations
+from windlass.api import calls, operations, server_calls
 from windlass.api.looks import server_of, server_told
 from windlass.core.duration import duration
 from windlass.http.call import Call, Handled
 from windlass.http.presence import Presence
 
 
-async def servers(call: Call[calls.Nothing]) -> calls.ServersTold:
+async def servers(call: Call[calls.Nothing]) -> server_calls.ServersTold:
     """List the servers."""
-    return calls.ServersTold(servers=[server_told(record) for record in await call.store.servers()])
+    return server_calls.ServersTold(servers=[server_told(record) for record in await call.store.servers()])
 
 
-async def beat(call: Call[calls.BeatAsked]) -> calls.Nothing:
+async def beat(call: Call[server_calls.BeatAsked]) -> calls.Nothing:
     """Write that a server is live."""
     await _presence(call).beat(server_of(call.asked.server))
     return calls.Nothing()
 
 
-async def leave(call: Call[calls.LeaveAsked]) -> calls.Nothing:
+async def leave(call: Call[server_calls.LeaveAsked]) -> calls.Nothing:
     """Take a server out."""
     await _presence(call).leave(call.asked.id)
     return calls.Nothing()
@@ -32,7 +32,7 @@ async def ended_servers(call: Call[calls.Nothing]) -> calls.NamesTold:
     return calls.NamesTold(names=await call.store.ended_servers())
 
 
-async def stranded(call: Call[calls.StrandedAsked]) -> calls.CountTold:
+async def stranded(call: Call[server_calls.StrandedAsked]) -> calls.CountTold:
     """Count the leases that ran out and that nobody will rescue."""
     return calls.CountTold(count=await call.store.stranded(dead_after=duration(call.asked.dead_after, "dead_after")))
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from windlass.api import calls, operations
+from windlass.api import calls, operations, upkeep_calls
 from windlass.api.looks import Audit, Finding, Retained
 from windlass.api.roles import Role
 from windlass.core.duration import moment
@@ -16,7 +16,7 @@ from windlass.http.audit import write_down
 from windlass.http.call import Call, Handled
 
 
-async def rescue(call: Call[calls.RescueAsked]) -> calls.RescueTold:
+async def rescue(call: Call[upkeep_calls.RescueAsked]) -> upkeep_calls.RescueTold:
     """Take back claims whose lease ran out, or with `force` all."""
     asked = call.asked
     steers = not call.identity.roles.isdisjoint((Role.OPERATE, Role.ADMIN))
@@ -30,24 +30,24 @@ async def rescue(call: Call[calls.RescueAsked]) -> calls.RescueTold:
     if asked.force and rescued and steers:
         target = "all queues" if queues is None else " ".join(queues)[:1000]
         await write_down(call, "rescue", target, {"count": str(len(rescued)), "to": asked.to})
-    return calls.RescueTold(rescued=[calls.Rescued(id=each.id, state=each.state) for each in rescued])
+    return upkeep_calls.RescueTold(rescued=[upkeep_calls.Rescued(id=each.id, state=each.state) for each in rescued])
 
 
-async def promote(call: Call[calls.PromoteAsked]) -> calls.CountTold:
+async def promote(call: Call[upkeep_calls.PromoteAsked]) -> calls.CountTold:
     """Make jobs pending that have come due."""
     return calls.CountTold(count=await call.store.promote(limit=call.asked.limit))
 
 
-async def prune(call: Call[calls.PruneAsked]) -> calls.CountTold:
+async def prune(call: Call[upkeep_calls.PruneAsked]) -> calls.CountTold:
     """Delete finished records past their retention."""
     kept = _kept(call, call.asked.retention)
     return calls.CountTold(count=await call.store.prune(kept, limit=call.asked.limit))
 
 
-async def audit(call: Call[calls.AuditAsked]) -> calls.AuditTold:
+async def audit(call: Call[upkeep_calls.AuditAsked]) -> upkeep_calls.AuditTold:
     """Tell what people did."""
     entries = await call.store.audit(limit=call.asked.limit)
-    return calls.AuditTold(
+    return upkeep_calls.AuditTold(
         entries=[
             Audit(at=each.at, actor=each.actor, action=each.action, target=each.target, detail=dict(each.detail))
             for each in entries
@@ -55,7 +55,7 @@ async def audit(call: Call[calls.AuditAsked]) -> calls.AuditTold:
     )
 
 
-async def write_audit(call: Call[calls.AuditWritten]) -> calls.Nothing:
+async def write_audit(call: Call[upkeep_calls.AuditWritten]) -> calls.Nothing:
     """Keep what people did; nobody but an administrator writes in another one's name alone."""
     name = None if Role.ADMIN in call.identity.roles else call.identity.name
     entries = [
@@ -66,9 +66,9 @@ async def write_audit(call: Call[calls.AuditWritten]) -> calls.Nothing:
     return calls.Nothing()
 
 
-async def check(call: Call[calls.Nothing]) -> calls.CheckTold:
+async def check(call: Call[calls.Nothing]) -> upkeep_calls.CheckTold:
     """Look over the store's health and settings."""
-    return calls.CheckTold(
+    return upkeep_calls.CheckTold(
         findings=[
             Finding(name=each.name, level=each.level, message=each.message, advice=each.advice)
             for each in await call.store.check()

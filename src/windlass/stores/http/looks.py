@@ -6,22 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from windlass.api import operations
-from windlass.api.calls import (
-    MOST_JOBS,
-    About,
-    AuditAsked,
-    GetAsked,
-    KindsAsked,
-    KvKeysAsked,
-    KvScanAsked,
-    MinutesAsked,
-    NamesAsked,
-    Nothing,
-    QueuesAsked,
-    ScheduleIdsAsked,
-    StrandedAsked,
-)
+from windlass.api.about import About
+from windlass.api.calls import MOST_JOBS, Nothing
+from windlass.api.job_calls import GetAsked
 from windlass.api.jobs import job_of
+from windlass.api.kv_calls import KvKeysAsked, KvScanAsked
 from windlass.api.looks import (
     MOST_LOOKED,
     JobIds,
@@ -34,9 +23,13 @@ from windlass.api.looks import (
     totals_of,
     waiting_of,
 )
+from windlass.api.queue_calls import KindsAsked, MinutesAsked, NamesAsked, QueuesAsked
+from windlass.api.schedule_calls import ScheduleIdsAsked
 from windlass.api.schedules import DueAsked, schedule_of
+from windlass.api.server_calls import StrandedAsked
 from windlass.api.shape import blob, data
 from windlass.api.timings import timings_of
+from windlass.api.upkeep_calls import AuditAsked
 from windlass.core.errors import JobNotFound, StoreUnavailable
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId

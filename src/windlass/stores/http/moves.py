@@ -6,39 +6,24 @@ from itertools import chain, islice
 from typing import Final, TypeVar
 
 from windlass.api import operations
-from windlass.api.calls import (
-    MOST_JOBS,
-    AuditWritten,
-    BatchesAsked,
-    BeatAsked,
-    CancelAsked,
-    ChangeAsked,
-    ChangeTold,
-    EnqueueAsked,
-    KvWriteAsked,
-    LeaveAsked,
-    LockAsked,
-    NoteAsked,
-    PromoteAsked,
-    PruneAsked,
-    QueueAsked,
-    RenewAsked,
-    RescheduleAsked,
-    RescueAsked,
-    ScheduleAsked,
-    SettleAsked,
-    UnlockAsked,
-)
+from windlass.api.calls import MOST_JOBS
+from windlass.api.claim_calls import NoteAsked, RenewAsked, SettleAsked
 from windlass.api.claims import Held, claim_asked, claims_of, note_asked, settlement_asked
 from windlass.api.claims import Settled as SettledTold
+from windlass.api.job_calls import BatchesAsked, CancelAsked, ChangeAsked, ChangeTold, EnqueueAsked, RescheduleAsked
 from windlass.api.jobs import Enqueued as EnqueuedTold
 from windlass.api.jobs import asked
+from windlass.api.kv_calls import KvWriteAsked, LockAsked, UnlockAsked
 from windlass.api.looks import Audit, retained, server_told
 from windlass.api.operations import Operation
 from windlass.api.problems import error_of
+from windlass.api.queue_calls import QueueAsked
+from windlass.api.schedule_calls import ScheduleAsked
 from windlass.api.schedules import ScheduleWritten, firing_asked, schedule_told
+from windlass.api.server_calls import BeatAsked, LeaveAsked
 from windlass.api.shape import blob
 from windlass.api.timings import TimingsWritten, timings_told
+from windlass.api.upkeep_calls import AuditWritten, PromoteAsked, PruneAsked, RescueAsked
 from windlass.core.errors import OutcomeUnknown
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Note, PreparedJob, Token
