@@ -196,7 +196,7 @@ def rescue(request: RescueRequest, retention: Retention) -> Call:
 
 def kv_write(write: KvWrite) -> Call:
     """Write a value, with or without a condition."""
-    return Call("kv_write", lambda store: store.kv_write(write), lambda model, answer: answer is model.kv_write(write))
+    return Call("kv_write", lambda store: store.kv_write(write), lambda model, answer: answer is model.kv.write(write))
 
 
 def lock(name: str, holder: str, ttl: timedelta) -> Call:
@@ -204,14 +204,16 @@ def lock(name: str, holder: str, ttl: timedelta) -> Call:
     return Call(
         "lock",
         lambda store: store.lock(name, holder, ttl),
-        lambda model, answer: answer is model.lock(name, holder, ttl),
+        lambda model, answer: answer is model.kv.lock(name, holder, ttl, model.now),
     )
 
 
 def unlock(name: str, holder: str) -> Call:
     """Let go of a lock that may be another's or over."""
     return Call(
-        "unlock", lambda store: store.unlock(name, holder), lambda model, answer: answer is model.unlock(name, holder)
+        "unlock",
+        lambda store: store.unlock(name, holder),
+        lambda model, answer: answer is model.kv.unlock(name, holder, model.now),
     )
 
 

@@ -124,7 +124,7 @@ class Compared(RuleBasedStateMachine):
             holders={record.job.id: (record.job.cancel_requested, record.token) for record in records},
             queues={queue: (paused, model.totals(queue)) for queue, paused in sorted(model.paused.items())},
             minutes={minute: Totals(**counts) for minute, counts in model.counts.items()},
-            values=sorted(model.kv.items()),
+            values=sorted(model.kv.values.items()),
         )
 
     def schedules(self) -> list[Schedule]:

@@ -4,7 +4,7 @@ Written from the reference of moves alone, so that a mistake in a store is not c
 plain dictionaries and is as slow as it likes. The tokens are the store's own: the model is told them after a claim.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -19,8 +19,6 @@ from windlass.core.requests import (
     CancelOutcome,
     Changed,
     ClaimRequest,
-    KvAny,
-    KvWrite,
     Rescued,
     RescueRequest,
     Settled,
@@ -42,8 +40,10 @@ from windlass.core.verdict import (
     ToSnoozed,
     ToSucceeded,
 )
+from windlass.testing.kv_model import KvModel
 from windlass.testing.model_record import Record, new_job, waiting_place
 from windlass.testing.one_queue import needs_more
+from windlass.testing.prune_rule import pruned_well
 from windlass.testing.schedule_model import ScheduleModel
 
 Minute: TypeAlias = tuple[datetime, str, str]
@@ -70,8 +70,7 @@ class Model:
     """The queue of every job that ever was or will be, told by whoever names it; one for all copies of the model."""
     jobs: dict[JobId, Record] = field(default_factory=dict[JobId, Record])
     holders: dict[str, Holder] = field(default_factory=dict[str, Holder])
-    kv: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
-    locks: dict[str, tuple[str, datetime]] = field(default_factory=dict[str, tuple[str, datetime]])
+    kv: KvModel = field(default_factory=KvModel)
     paused: dict[str, bool] = field(default_factory=dict[str, bool])
     """Every known queue, and whether it is paused."""
     schedules: ScheduleModel = field(default_factory=ScheduleModel)
@@ -88,8 +87,7 @@ class Model:
             self,
             jobs={job_id: copy(record) for job_id, record in self.jobs.items()},
             holders={name: copy(holder) for name, holder in self.holders.items()},
-            kv=dict(self.kv),
-            locks=dict(self.locks),
+            kv=self.kv.copy(),
             paused=dict(self.paused),
             schedules=self.schedules.copy(),
             counts={minute: dict(counts) for minute, counts in self.counts.items()},
@@ -130,7 +128,7 @@ class Model:
         if key is not None:
             ends_at = None if key.hold_for is None else later(self.now, key.hold_for)
             self.holders[key.name] = Holder(new.id, key.digest, ends_at)
-        self._write(new.kv)
+        self.kv.put(new.kv)
         self._count(self.jobs[new.id], "enqueued")
         return Enqueued(new.id, created=True)
 
@@ -144,7 +142,7 @@ class Model:
             state, run_at = waiting_place(self._wanted(new), self.now)
             record.job = record.job._replace(payload=new.payload, codec=new.codec, state=state, run_at=run_at)
             holder.digest = key.digest
-            self._write(new.kv)
+            self.kv.put(new.kv)
         return Enqueued(holder.job_id, created=False)
 
     def claim(self, request: ClaimRequest, answer: Collection[JobId]) -> list[Record]:
@@ -195,7 +193,7 @@ class Model:
             self._end_claim(record, settlement)
             for new in settlement.then:
                 self._enqueue(new)
-            self._write(settlement.kv or {})
+            self.kv.put(settlement.kv or {})
         except UniqueConflict as conflict:
             self.__dict__.update(before.__dict__)
             return conflict
@@ -338,7 +336,7 @@ class Model:
             if job.id in removed:
                 self._drop(self.jobs[job.id])
         places = {(job.queue, job.state) for job in ended}
-        return all(_pruned_well(ended, removed, retention, self.now, place) for place in places)
+        return all(pruned_well(ended, removed, retention, self.now, place) for place in places)
 
     def fire(self, firing: Firing) -> Fired:
         """Make the jobs of a schedule and move it on, or nothing at all."""
@@ -356,27 +354,6 @@ class Model:
         self.schedules.fire(firing, made[-1] if made else None)
         return Fired(FireOutcome.DONE, made[-1] if made else last)
 
-    def kv_write(self, write: KvWrite) -> bool:
-        """Write if the condition holds."""
-        if write.expected is not KvAny.ANY and self.kv.get(write.key) != write.expected:
-            return False
-        self._write({write.key: write.value})
-        return True
-
-    def lock(self, name: str, holder: str, ttl: timedelta) -> bool:
-        """Take or renew a lock."""
-        if self._locked_by(name) not in {None, holder}:
-            return False
-        self.locks[name] = (holder, later(self.now, ttl))
-        return True
-
-    def unlock(self, name: str, holder: str) -> bool:
-        """Let go of a lock."""
-        if self._locked_by(name) != holder:
-            return False
-        del self.locks[name]
-        return True
-
     def totals(self, queue: str) -> Totals:
         """Return what ever happened on a queue."""
         sums = dict.fromkeys(Totals._fields, 0)
@@ -384,10 +361,6 @@ class Model:
             for name, count in counts.items():
                 sums[name] += count if of == queue else 0
         return Totals(**sums)
-
-    def _locked_by(self, name: str) -> str | None:
-        holder, ends_at = self.locks.get(name, (None, self.now))
-        return holder if ends_at > self.now else None
 
     def _held(self, job_id: JobId, token: Token) -> Record | None:
         record = self.jobs.get(job_id)
@@ -448,13 +421,6 @@ class Model:
             self.gone.add(record.settled_by)
         del self.jobs[record.job.id]
 
-    def _write(self, pairs: Mapping[bytes, bytes | None]) -> None:
-        for key, value in pairs.items():
-            if value is None:
-                self.kv.pop(key, None)
-            else:
-                self.kv[key] = value
-
     def _count(self, record: Record, name: str) -> None:
         minute = self.now.replace(second=0, microsecond=0)
         counts = self.counts.setdefault((minute, record.job.queue, record.job.kind or ""), {})
@@ -463,17 +429,3 @@ class Model:
 
 def _wants(request: ClaimRequest, job: Job) -> bool:
     return request.kinds is None or job.kind in request.kinds
-
-
-def _pruned_well(
-    ended: Sequence[Job], removed: Collection[JobId], retention: Retention, now: datetime, place: tuple[str, State]
-) -> bool:
-    queue, state = place
-    here = [(job.finished_at or now, job.id) for job in ended if (job.queue, job.state) == place]
-    keep = retention.keep(queue).for_state(state)
-    over = 0 if keep is None else sum(later(at, keep) <= now for at, _ in here)
-    if retention.most is not None:
-        over = max(over, len(here) - retention.most)
-    gone = [at for at, job_id in here if job_id in removed]
-    stay = [at for at, job_id in here if job_id not in removed]
-    return len(gone) == over and (not gone or not stay or max(gone) <= min(stay))
