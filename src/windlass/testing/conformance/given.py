@@ -131,6 +131,13 @@ async def claimed(client: Client, queue: str, *, lease: float | None = None) -> 
     return claim
 
 
+async def a_dead_job(client: Client, queue: str = "email") -> JobId:
+    """Enqueue a job and give it up."""
+    done = await client.enqueue(queue, b"")
+    await client.dead_letter(await claimed(client, queue), "no")
+    return done.id
+
+
 async def found(client: Client, job_id: JobId) -> Job:
     """Return a job that must be there."""
     job = await client.get(job_id)

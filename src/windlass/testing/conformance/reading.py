@@ -15,7 +15,7 @@ from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
-from windlass.testing.conformance.given import SECOND, UNKNOWN, a_job, claimed, enqueue_each, found
+from windlass.testing.conformance.given import SECOND, UNKNOWN, a_dead_job, a_job, claimed, enqueue_each, found
 from windlass.testing.conformance.reach import Reach
 
 
@@ -64,15 +64,9 @@ async def test_an_id_may_be_written_in_any_form(client: Client) -> None:
         await client.get("not-an-id")
 
 
-async def _dead(client: Client, queue: str = "email") -> JobId:
-    done = await client.enqueue(queue, b"")
-    await client.dead_letter(await claimed(client, queue), "no")
-    return done.id
-
-
 async def test_dead_jobs_are_paged_by_the_last_id(client: Client) -> None:
     """C31."""
-    dead = [await _dead(client) for _ in range(5)]
+    dead = [await a_dead_job(client) for _ in range(5)]
 
     pages: list[list[JobId]] = []
     after = None
@@ -86,7 +80,7 @@ async def test_dead_jobs_are_paged_by_the_last_id(client: Client) -> None:
 
 
 async def test_dead_jobs_are_those_of_the_queue(client: Client) -> None:
-    mine, other = await _dead(client), await _dead(client, "sms")
+    mine, other = await a_dead_job(client), await a_dead_job(client, "sms")
     await client.enqueue("email", b"")
 
     assert [job.id for job in await client.dead_jobs("email")] == [mine]

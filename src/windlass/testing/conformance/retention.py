@@ -12,7 +12,18 @@ from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
-from windlass.testing.conformance.given import DAY, HOUR, MINUTE, SECOND, a_job, claimed, found, settlement, wanting
+from windlass.testing.conformance.given import (
+    DAY,
+    HOUR,
+    MINUTE,
+    SECOND,
+    a_dead_job,
+    a_job,
+    claimed,
+    found,
+    settlement,
+    wanting,
+)
 
 MILLISECOND = timedelta(milliseconds=1)
 
@@ -20,12 +31,6 @@ MILLISECOND = timedelta(milliseconds=1)
 async def _succeeded(client: Client, queue: str = "email") -> JobId:
     done = await client.enqueue(queue, b"")
     await client.ack(await claimed(client, queue))
-    return done.id
-
-
-async def _dead(client: Client, queue: str = "email") -> JobId:
-    done = await client.enqueue(queue, b"")
-    await client.dead_letter(await claimed(client, queue), "no")
     return done.id
 
 
@@ -49,7 +54,7 @@ async def test_an_acked_record_that_is_not_kept_is_gone_at_once(open_client: Ope
 async def test_dead_and_cancelled_records_that_are_not_kept_are_gone_at_once(open_client: OpenClient) -> None:
     client = await open_client(QueueSettings(keep_dead=0, keep_cancelled=0))
 
-    ids = [await _dead(client), await _cancelled(client)]
+    ids = [await a_dead_job(client), await _cancelled(client)]
 
     assert [await client.get(job_id) for job_id in ids] == [None, None]
     assert (await client.stats("email")).totals[1:4] == (0, 1, 1)
@@ -85,7 +90,7 @@ async def test_retention_counts_from_the_end_of_the_job(open_client: OpenClient,
 
 async def test_a_dead_record_is_pruned_by_its_own_time(client: Client, clock: FakeClock) -> None:
     """C34."""
-    job_id = await _dead(client)
+    job_id = await a_dead_job(client)
     clock.advance(30 * MILLISECOND)
 
     assert await client.prune(keep_dead=HOUR) == 0
@@ -98,7 +103,7 @@ async def test_a_dead_record_is_pruned_by_its_own_time(client: Client, clock: Fa
 
 async def test_a_retried_job_has_no_end(client: Client) -> None:
     """C35."""
-    job_id = await _dead(client)
+    job_id = await a_dead_job(client)
     assert (await found(client, job_id)).finished_at is not None
 
     await client.requeue_dead(job_id)
@@ -118,7 +123,7 @@ async def test_a_retention_that_is_just_over_has_come(client: Client, clock: Fak
 
 
 async def test_each_end_has_a_default_of_its_own(client: Client, clock: FakeClock) -> None:
-    ids = [await _succeeded(client), await _dead(client), await _cancelled(client)]
+    ids = [await _succeeded(client), await a_dead_job(client), await _cancelled(client)]
     clock.advance(DAY)
 
     assert await client.prune() == 2
@@ -130,7 +135,7 @@ async def test_each_end_has_a_default_of_its_own(client: Client, clock: FakeCloc
 
 async def test_none_keeps_for_ever(open_client: OpenClient, clock: FakeClock) -> None:
     client = await open_client(QueueSettings(keep_succeeded=None, keep_dead=None, keep_cancelled=None))
-    ids = [await _succeeded(client), await _dead(client), await _cancelled(client)]
+    ids = [await _succeeded(client), await a_dead_job(client), await _cancelled(client)]
 
     clock.advance(3_650 * DAY)
 
@@ -176,7 +181,7 @@ async def test_records_over_the_most_are_pruned_oldest_first(client: Client, clo
 
 async def test_the_most_counts_per_queue_and_end(client: Client, clock: FakeClock) -> None:
     for queue in ("email", "sms"):
-        for make in (_succeeded, _dead, _cancelled):
+        for make in (_succeeded, a_dead_job, _cancelled):
             for _ in range(3):
                 await make(client, queue)
                 clock.advance(SECOND)

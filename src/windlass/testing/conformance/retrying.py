@@ -7,7 +7,6 @@ import pytest
 from windlass.client.client import Client
 from windlass.core.errors import JobNotFound, WrongState
 from windlass.core.filters import JobFilter
-from windlass.core.ids import JobId
 from windlass.core.requests import Changed
 from windlass.core.retention import KEEP_ALL
 from windlass.core.retry import Exponential, Fixed, NoRetry, retry_delay
@@ -16,7 +15,7 @@ from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
-from windlass.testing.conformance.given import SECOND, UNKNOWN, a_job, claim_one, claimed, found, settlement
+from windlass.testing.conformance.given import SECOND, UNKNOWN, a_dead_job, a_job, claim_one, claimed, found, settlement
 
 MILLISECOND = timedelta(milliseconds=1)
 
@@ -89,15 +88,9 @@ async def test_the_policy_is_that_of_the_process_that_settles(open_client: OpenC
     assert (await found(producer, done.id)).run_at == clock.now() + timedelta(seconds=7)
 
 
-async def _dead(client: Client) -> JobId:
-    done = await client.enqueue("email", b"")
-    await client.dead_letter(await claimed(client, "email"), "no")
-    return done.id
-
-
 async def test_a_dead_job_can_be_requeued(client: Client) -> None:
     """C25."""
-    job_id = await _dead(client)
+    job_id = await a_dead_job(client)
     [listed] = await client.dead_jobs("email")
     assert (listed.id, listed.state) == (job_id, State.DEAD)
 
@@ -166,7 +159,7 @@ async def test_only_dead_and_cancelled_jobs_can_be_retried(client: Client) -> No
 
 
 async def test_jobs_are_retried_by_filter(client: Client) -> None:
-    dead = [await _dead(client) for _ in range(3)]
+    dead = [await a_dead_job(client) for _ in range(3)]
     cancelled = await client.enqueue("email", b"")
     await client.cancel(cancelled.id)
     other = await client.enqueue("sms", b"")
@@ -191,7 +184,7 @@ async def test_a_filter_works_through_more_than_one_chunk(client: Client, store:
 
 
 async def test_a_finished_job_can_be_deleted(client: Client) -> None:
-    job_id = await _dead(client)
+    job_id = await a_dead_job(client)
 
     assert await client.delete(job_id) == 1
 
@@ -215,7 +208,7 @@ async def test_only_a_finished_job_can_be_deleted(client: Client) -> None:
 
 
 async def test_jobs_are_deleted_by_filter_and_others_left(client: Client) -> None:
-    await _dead(client)
+    await a_dead_job(client)
     done = await client.enqueue("email", b"")
     await client.ack(await claimed(client, "email"))
     await client.enqueue("email", b"waiting")
