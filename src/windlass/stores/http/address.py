@@ -6,17 +6,15 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
 from windlass.core.errors import InvalidURL, InvalidValue
+from windlass.kit.timeout_option import timeout_of
 from windlass.stores.http.options import Options
 
-SHORTEST, LONGEST = 0.1, 60.0
-"""Seconds that a call may be given: what a serving process keeps to know a repeated one by is kept for longer."""
 MOST_CONNECTIONS: Final = 1000
 LONGEST_PREFIX: Final = 500
 LONGEST_TOKEN: Final = 4096
 _HOST: Final = re.compile(
     r"(?:\[(?P<six>[0-9A-Za-z:.%_-]+)\]|(?P<name>[^\[\]:,]+))(?::(?P<port>[0-9]{1,5}))?", re.ASCII
 )
-_NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*", re.ASCII)
 _SECRETS: Final = frozenset({"token", "access_token", "api_key", "key", "user", "username", "password", "secret"})
 _HOW: Final = "give the token by connect(token=...) or in the environment as WINDLASS_TOKEN"
@@ -44,7 +42,7 @@ def read_address(scheme: str, host: str, path: str, given: Mapping[str, str], *,
         tls_ca=given.get("tls_ca"),
         tls_cert=given.get("tls_cert"),
         tls_key=given.get("tls_key"),
-        timeout=_timeout(scheme, given.get("timeout", "10")),
+        timeout=timeout_of(scheme, given.get("timeout", "10")),
         connections=_connections(scheme, given.get("connections", "8")),
         token=None if token is None else _token(token),
     )
@@ -101,14 +99,6 @@ def _prefix(scheme: str, path: str) -> str:
         message = f"the path of the {scheme}:// URL is longer than {LONGEST_PREFIX} characters: shorten it"
         raise InvalidURL(message)
     return prefix
-
-
-def _timeout(scheme: str, text: str) -> float:
-    seconds = float(text) if _NUMBER.fullmatch(text) else 0.0
-    if not SHORTEST <= seconds <= LONGEST:
-        message = f"{scheme}:// takes timeout={SHORTEST} to {LONGEST:.0f}, in seconds, not {text[:40]!r}"
-        raise InvalidURL(message)
-    return seconds
 
 
 def _connections(scheme: str, text: str) -> int:

@@ -8,16 +8,14 @@ from typing import Final, Literal
 from urllib.parse import quote, unquote, urlencode
 
 from windlass.core.errors import InvalidURL
+from windlass.kit.timeout_option import timeout_of
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.service_file import service_settings
 
 OURS: Final = ("schema", "notify", "create", "migrate", "timeout", "connections", "pooler")
 """The options of the URL that the server and the driver know nothing of."""
-SHORTEST, LONGEST = 0.1, 60.0
-"""Seconds that a call may be given: receipts, by which one that is repeated is known, are kept for two minutes."""
 MOST_CONNECTIONS: Final = 1000
 _SCHEMA: Final = re.compile(r"[A-Za-z0-9_]{1,63}", re.ASCII)
-_NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
 _PORT: Final = re.compile(r"[0-9]{1,5}", re.ASCII)
 _HOST: Final = re.compile(r"(\[[0-9A-Za-z:.%_-]+\]|[^\[\]:]*)(:(?P<port>.*))?", re.ASCII)
 
@@ -31,7 +29,7 @@ def read_address(host: str, path: str, given: Mapping[str, str]) -> Options:
         notify=given.get("notify") != "off",
         create=given.get("create") != "no",
         migrate=given.get("migrate") == "yes",
-        timeout=_timeout(given["timeout"]) if "timeout" in given else options.timeout,
+        timeout=timeout_of("postgres", given["timeout"]) if "timeout" in given else options.timeout,
         connections=_connections(given["connections"]) if "connections" in given else options.connections,
         pooler=_pooler(given["pooler"]) if "pooler" in given else options.pooler,
     )
@@ -120,14 +118,6 @@ def _schema(name: str) -> str:
         message = f"postgres:// takes as schema 1 to 63 ASCII letters, digits or _, not {name[:70]!r}"
         raise InvalidURL(message)
     return name
-
-
-def _timeout(text: str) -> float:
-    seconds = float(text) if _NUMBER.fullmatch(text) else 0.0
-    if not SHORTEST <= seconds <= LONGEST:
-        message = f"postgres:// takes timeout={SHORTEST} to {LONGEST:.0f}, in seconds, not {text[:40]!r}"
-        raise InvalidURL(message)
-    return seconds
 
 
 def _connections(text: str) -> int:

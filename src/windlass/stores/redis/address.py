@@ -6,10 +6,9 @@ from typing import Final
 from urllib.parse import unquote
 
 from windlass.core.errors import InvalidURL
+from windlass.kit.timeout_option import timeout_of
 from windlass.stores.redis.options import PREFIX, Form, Options, Place
 
-SHORTEST, LONGEST = 0.1, 60.0
-"""Seconds that a call may be given: receipts, by which one that is repeated is known, are kept for a minute longer."""
 MOST_CONNECTIONS: Final = 1000
 MOST_REPLICAS: Final = 100
 _FORMS: Final[Mapping[str, Form]] = {
@@ -22,7 +21,6 @@ _PORTS: Final[Mapping[Form, int]] = {"single": 6379, "sentinel": 26379, "cluster
 _HOST: Final = re.compile(r"(?:\[(?P<six>[0-9A-Za-z:.%_-]+)\]|(?P<name>[^\[\]:]+))(?::(?P<port>[0-9]{1,5}))?", re.ASCII)
 _PREFIX: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}", re.ASCII)
 _DATABASE: Final = re.compile(r"[0-9]{1,5}", re.ASCII)
-_NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
 
 
 def read_address(scheme: str, host: str, path: str, given: Mapping[str, str]) -> Options:
@@ -48,7 +46,7 @@ def read_address(scheme: str, host: str, path: str, given: Mapping[str, str]) ->
         prefix=_prefix(given.get("prefix", PREFIX)),
         spread=given.get("spread") == "queues",
         create=given.get("create") != "no",
-        timeout=_timeout(given.get("timeout", "10")),
+        timeout=timeout_of("redis", given.get("timeout", "10")),
         connections=_whole("connections", given.get("connections", "8"), 1, MOST_CONNECTIONS),
         wait=_whole("wait", given.get("wait", "0"), 0, MOST_REPLICAS),
         evicting=given.get("evicting") == "allowed",
@@ -127,14 +125,6 @@ def _prefix(name: str) -> str:
         message = f"redis:// takes as prefix 1 to 64 of ASCII letters, digits and _ . : -, not {name[:70]!r}"
         raise InvalidURL(message)
     return name
-
-
-def _timeout(text: str) -> float:
-    seconds = float(text) if _NUMBER.fullmatch(text) else 0.0
-    if not SHORTEST <= seconds <= LONGEST:
-        message = f"redis:// takes timeout={SHORTEST} to {LONGEST:.0f}, in seconds, not {text[:40]!r}"
-        raise InvalidURL(message)
-    return seconds
 
 
 def _whole(name: str, text: str, least: int, most: int) -> int:

@@ -10,13 +10,12 @@ from urllib.parse import urlsplit
 
 from windlass.core.duration import ZERO
 from windlass.core.errors import InvalidURL
+from windlass.kit.timeout_option import timeout_of
 
 Kind: TypeAlias = Literal["memory", "file", "s3", "gs", "az"]
 
 Place: TypeAlias = tuple[Kind, str, str, str | None]
 
-SHORTEST, LONGEST = 0.1, 60.0
-"""Seconds that a call may be given."""
 LONGEST_FLUSH: Final = timedelta(seconds=10)
 LONGEST_PREFIX: Final = 500
 _KINDS: Final[Mapping[str, Kind]] = {
@@ -30,7 +29,6 @@ _BUCKET_FLUSH: Final = timedelta(milliseconds=20)
 _NAME: Final = re.compile(r"[A-Za-z0-9_.:-]{1,128}", re.ASCII)
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{1,61}[A-Za-z0-9]", re.ASCII)
 _REGION: Final = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
-_NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
 _DURATION: Final = re.compile(r"(?P<number>[0-9]{1,9}(\.[0-9]{1,6})?)(?P<unit>ms|s)|0", re.ASCII)
 _SECRET: Final = re.compile(r"user|pass|key|secret|token|sas|credential|account|client", re.ASCII)
 _VARIABLES: Final[Mapping[Kind, str]] = {
@@ -109,7 +107,7 @@ def read_address(scheme: str, host: str, path: str, options: Mapping[str, str]) 
         create=options.get("create") != "no" and not look,
         take_over=options.get("take_over") == "1",
         look=look,
-        timeout=_timeout(scheme, options.get("timeout", "10")),
+        timeout=timeout_of(scheme, options.get("timeout", "10")),
         flush=_flush(scheme, kind, options.get("flush")),
     )
 
@@ -207,14 +205,6 @@ def _region(scheme: str, text: str) -> str:
         message = f"{scheme}:// takes a region like eu-central-1, not {text[:40]!r}"
         raise InvalidURL(message)
     return text
-
-
-def _timeout(scheme: str, text: str) -> float:
-    seconds = float(text) if _NUMBER.fullmatch(text) else 0.0
-    if not SHORTEST <= seconds <= LONGEST:
-        message = f"{scheme}:// takes timeout={SHORTEST} to {LONGEST:.0f}, in seconds, not {text[:40]!r}"
-        raise InvalidURL(message)
-    return seconds
 
 
 def _flush(scheme: str, kind: Kind, text: str | None) -> timedelta:
