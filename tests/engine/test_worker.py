@@ -14,6 +14,7 @@ from windlass.core.job import Claim, Job
 from windlass.core.states import State
 from windlass.core.verdict import LEASE_EXPIRED
 from windlass.engine import worker as module
+from windlass.engine.ahead_watch import AHEAD_FOR
 from windlass.engine.attempt import Attempt
 from windlass.engine.claim_plan import ClaimPlan, Line
 from windlass.engine.notes import Notes
@@ -463,7 +464,7 @@ async def test_what_waits_behind_a_claim_for_a_second_is_given_back(
     house, doors = await a_claim_behind_another(client, monkeypatch)
     begun, held = len(house.begun), len(house.worker.held)
 
-    clock.advance(module.AHEAD_FOR)
+    clock.advance(AHEAD_FOR)
     await house.settlements.drain()
 
     assert held > 0

@@ -9,13 +9,14 @@ from typing import Final
 
 from windlass.client.bell import Bell
 from windlass.client.claims import SOONEST
-from windlass.core.clock import Clock, Rng, Timer
+from windlass.core.clock import Clock, Rng
 from windlass.core.errors import Fenced, WindlassError
 from windlass.core.job import Claim, Job, Token
 from windlass.core.states import State
 from windlass.core.store import Store
-from windlass.core.topics import PAUSES, queue_topic
+from windlass.core.topics import queue_topic
 from windlass.core.verdict import LEASE_EXPIRED, GivenBack, Outcome, Stopped
+from windlass.engine.ahead_watch import AheadWatch
 from windlass.engine.attempt import Attempt
 from windlass.engine.claim_plan import ClaimPlan
 from windlass.engine.deadlines import Deadlines
@@ -31,9 +32,6 @@ from windlass.engine.within import ends_within
 
 logger = logging.getLogger("windlass")
 
-AHEAD_FOR: Final = 1.0
-"""Seconds after which a claim that was not started is given back."""
-LOOK_AT_AHEAD: Final = 0.25
 FAST: Final = 200
 """Jobs that may wait here from which on two claims are under way at once: while one is begun the other comes."""
 LONGEST_TURN: Final = 0.005
@@ -90,9 +88,9 @@ class Worker:
         self._sole: Attempt | None = None
         settlements.written = self._written
         self._look_ahead = LookAhead()
+        self._watch = AheadWatch(self, store, clock)
         self._low = 0
         self._asked = 0
-        self._pauses = 0
         self._next: asyncio.Task[int] | None = None
         self._full = False
         self._fast = False
@@ -100,9 +98,7 @@ class Worker:
         self._piled = False
         self._pumping = False
         self._stopping = False
-        self._ahead_timer: Timer | None = None
         self._task: asyncio.Task[None] | None = None
-        self._checks: set[asyncio.Task[None]] = set()
         self.finished = 0
 
     @property
@@ -121,8 +117,7 @@ class Worker:
         self._release_all()
         if self._sole is not None and self._sole not in self.running:
             self._release(self._sole)
-        if self._ahead_timer is not None:
-            self._ahead_timer.cancel()
+        self._watch.end()
 
     async def last_claim(self, within: float) -> None:
         """Wait for the claim that is on its way, and give back what it brings; at most `within` seconds.
@@ -139,8 +134,7 @@ class Worker:
         for line in (self._ahead, *self._behind):
             line.clear()
         self.held.clear()
-        if self._ahead_timer is not None:
-            self._ahead_timer.cancel()
+        self._watch.end()
         for task in (self._task, self._next):
             if task is not None:
                 task.cancel()
@@ -148,8 +142,7 @@ class Worker:
     def close(self) -> None:
         """Watch nothing any more."""
         self._deadlines.close()
-        for check in self._checks:
-            check.cancel()
+        self._watch.close()
 
     def ended(self, attempt: Attempt, outcome: Outcome) -> None:
         """Take the end of an attempt's code: its slot is free, and it is settled unless it was before."""
@@ -180,7 +173,7 @@ class Worker:
 
     async def _claim_for_ever(self) -> None:
         topics = [queue_topic(queue) for queue in self._plan.queues]
-        stops = [self._store.listen(topics, self._bell.ring), self._store.listen((PAUSES,), self._paused)]
+        stops = [self._store.listen(topics, self._bell.ring), self._watch.listen()]
         failures = 0
         try:
             while self._next is not None or not self._stopping:
@@ -240,7 +233,7 @@ class Worker:
         claimed = 0
         try:
             for request in self._plan.requests(limit):
-                began, pauses = self._clock.monotonic(), self._pauses
+                began, pauses = self._clock.monotonic(), self._watch.pauses
                 claims = await self._store.claim(request._replace(limit=limit - claimed))
                 if claims:
                     self._look_ahead.took(self._clock.monotonic() - began)
@@ -294,11 +287,11 @@ class Worker:
         try:
             if self._claimed is not None:
                 await self._tell_of_claims([attempt.job for attempt in attempts])
-            if self._pauses != pauses:
+            if self._watch.pauses != pauses:
                 # before the answer came: nobody saw them then
-                await self._release_paused()
+                await self._watch.release_paused()
             if before is not None and not before.done():
-                self._watch_ahead()
+                self._watch.begin()
                 await asyncio.wait((before,))
         finally:
             # also when a stop waits no longer, which gives them back
@@ -345,7 +338,7 @@ class Worker:
             self._pumping = False
         self._want_more()
         if self._ahead:
-            self._watch_ahead()
+            self._watch.begin()
 
     def _start_some(self) -> None:
         running, ahead, slots = self.running, self._ahead, self._slots
@@ -412,47 +405,15 @@ class Worker:
 
     # giving back
 
-    def _watch_ahead(self) -> None:
-        if self._ahead_timer is None and not self._stopping:
-            self._ahead_timer = self._clock.call_later(LOOK_AT_AHEAD, self._look_at_ahead)
-
-    def _look_at_ahead(self) -> None:
-        self._ahead_timer = None
-        oldest = self._clock.monotonic() - AHEAD_FOR
-        self._release_those(lambda attempt: attempt.claimed_at <= oldest)
-        if self._waiting():
-            self._watch_ahead()
-
-    def _paused(self) -> None:
-        """Look, on the event loop, whether a queue was paused of which claims wait here; called from any thread."""
-        self._loop.call_soon_threadsafe(self._begin_check)
-
-    def _begin_check(self) -> None:
-        self._pauses += 1
-        if self._waiting():
-            check = self._loop.create_task(self._release_paused())
-            self._checks.add(check)
-            check.add_done_callback(self._checks.discard)
-
-    async def _release_paused(self) -> None:
-        try:
-            paused = set(await self._store.paused(sorted({attempt.job.queue for attempt in self._waiting()})))
-        except Fenced:
-            return
-        except WindlassError as error:
-            # they are given back within a second, or started
-            logger.warning("cannot look which queues are paused: %s", error)
-            return
-        self._release_those(lambda attempt: attempt.job.queue in paused)
-
-    def _waiting(self) -> list[Attempt]:
+    def waiting(self) -> list[Attempt]:
         """Return what is not begun: in line for a slot, or behind a claim that is under way."""
         return [attempt for line in (self._ahead, *self._behind) for attempt in line]
 
     def _release_all(self) -> None:
-        self._release_those(lambda _: True)
+        self.release_those(lambda _: True)
 
-    def _release_those(self, which: Callable[[Attempt], bool]) -> None:
+    def release_those(self, which: Callable[[Attempt], bool]) -> None:
+        """Give back what is not begun, those that are meant."""
         for line in (self._ahead, *self._behind):
             waiting = list(line)
             line.clear()
