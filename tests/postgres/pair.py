@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Literal, LiteralString, Self
+from typing import Any, Final, Literal, LiteralString
 
 import psycopg
 from psycopg import sql
 
 from tests.postgres.private import PrivateCluster
+from tests.servers.private import Started
 from tests.servers.run import NOBODY
 
 STANDBY: Final = "standby"
@@ -36,7 +36,7 @@ where application_name = %s and state = 'streaming' and flush_lsn >= %s::pg_lsn 
 """
 
 
-class Pair:
+class Pair(Started):
     """A primary and its standby; as a context manager both are started, and in the end stopped and removed.
 
     With `synchronous` a commit is acknowledged when the standby has it on its disk, once the standby has caught up. A
@@ -129,19 +129,6 @@ class Pair:
         """Stop both, where they run, and remove their data."""
         for each in self._both:
             each.close()
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        self.close()
 
     def _start(self, server: PrivateCluster) -> None:
         server.start()

@@ -1,30 +1,27 @@
 """A Postgres for one test alone, to be stopped, killed and started again."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Literal, Self
+from typing import Final, Literal
 
 from tests.postgres import binaries
 from tests.postgres.cluster import Cluster, cluster
 from tests.postgres.server import QUICK, command, free_port, make_data, wait_until_it_answers
 from tests.servers import run
+from tests.servers.private import PATIENCE, Private
 
 DURABLE: Final[Mapping[str, str]] = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 """The settings of a Postgres that keeps what it has committed, whatever happens."""
 
 _SIGNALS: Final = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
-_PATIENCE: Final = 60.0
 
 
-class PrivateCluster:
+class PrivateCluster(Private):
     """A Postgres on a port and data of its own, which stay the same from start to start.
 
     As a context manager it is started, and in the end stopped and removed; the process's end removes it too, however
@@ -32,13 +29,12 @@ class PrivateCluster:
     """
 
     def __init__(self, *, programs: Path | None = None, conf: Mapping[str, str] | None = None) -> None:
-        self.folder: Final = Path(tempfile.mkdtemp(prefix="windlass-private-")).resolve()
+        super().__init__("windlass-private-")
         self.programs: Final = programs or cluster().programs or binaries.of_the_wheel(self.folder)
         self.conf: Final = {**QUICK, **(conf or {})}
         self.port: Final = free_port()
         self.log: Final = self.folder / "log"
         self._data: Final = make_data(self.programs, self.folder)
-        self._guard: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
@@ -56,7 +52,7 @@ class PrivateCluster:
 
     def start(self) -> None:
         """Start it, and return when it answers."""
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + PATIENCE
         while not self._started():
             # what a killed server leaves behind ends by itself, but not at once
             if "is still in use" not in self.log.read_text() or time.monotonic() > until:
@@ -79,26 +75,6 @@ class PrivateCluster:
         self.stop(mode)
         self.start()
 
-    def close(self) -> None:
-        """Stop it, if it runs, and remove its data."""
-        if self._guard is not None:
-            self._guard.terminate()
-            self._wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        self.close()
-
     def _started(self) -> bool:
         whole = command(self.programs, self._data, self.port, self.conf)
         with self.log.open("w") as log:
@@ -120,5 +96,5 @@ class PrivateCluster:
 
     def _wait(self) -> None:
         assert self._guard is not None
-        self._guard.wait(_PATIENCE)
+        self._guard.wait(PATIENCE)
         self._guard = None

@@ -1,18 +1,15 @@
 """A PgBouncer in transaction mode for one test alone, before a Postgres of its own, to be killed and started again."""
 
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
-from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from tests.postgres.pgbouncer import PGBOUNCER
 from tests.postgres.private import PrivateCluster
 from tests.postgres.server import free_port, hand_over, wait_until_it_answers
 from tests.servers import run
+from tests.servers.private import PATIENCE, Private
 
 # one that has missed its Postgres would let nobody in for 15 s
 _CONF: Final = """\
@@ -31,10 +28,9 @@ default_pool_size = 20
 max_client_conn = 1000
 server_login_retry = 1
 """
-_PATIENCE: Final = 60.0
 
 
-class PrivatePgBouncer:
+class PrivatePgBouncer(Private):
     """A pool on a port of its own, which stays the same from start to start; its Postgres must run when it starts.
 
     As a context manager it is started, and in the end killed and removed.
@@ -42,12 +38,11 @@ class PrivatePgBouncer:
 
     def __init__(self, cluster: PrivateCluster) -> None:
         assert PGBOUNCER is not None, "PgBouncer is not installed: apt-get install pgbouncer"
-        self.folder: Final = Path(tempfile.mkdtemp(prefix="windlass-pgbouncer-")).resolve()
+        super().__init__("windlass-pgbouncer-")
         self.url: Final = f"postgres://postgres@127.0.0.1:{(port := free_port())}/postgres"
         self._log: Final = self.folder / "log"
         self._pid: Final = self.folder / "pid"
         self._conf: Final = self.folder / "pgbouncer.ini"
-        self._guard: subprocess.Popen[bytes] | None = None
         users = self.folder / "users"
         users.write_text('"postgres" ""\n')
         self._conf.write_text(_CONF.format(server=cluster.port, port=port, users=users, pid=self._pid))
@@ -58,11 +53,6 @@ class PrivatePgBouncer:
     def pid(self) -> int:
         """The pool itself, not its guard."""
         return int(self._pid.read_text())
-
-    @property
-    def runs(self) -> bool:
-        """Whether it lives."""
-        return self._guard is not None and self._guard.poll() is None
 
     def start(self) -> None:
         """Start it, and return when Postgres answers through it."""
@@ -84,24 +74,4 @@ class PrivatePgBouncer:
         """Kill it with SIGKILL."""
         assert self._guard is not None
         os.kill(self.pid, signal.SIGKILL)
-        self._guard.wait(_PATIENCE)
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Kill it, if it runs, and remove what it has written."""
-        if self._guard is not None:
-            self._guard.terminate()
-            self._guard.wait(_PATIENCE)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._guard.wait(PATIENCE)

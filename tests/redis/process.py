@@ -1,25 +1,21 @@
 """One process of Redis's, as a server or as a sentinel, that a test alone starts, stops, kills and starts again."""
 
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from tests.redis import binaries
 from tests.redis.asking import Word, ask
 from tests.redis.ports import free_port
 from tests.redis.starting import CONF, PID, command, wait_until_it_answers
 from tests.servers import run
+from tests.servers.private import PATIENCE, Private
 
-_PATIENCE: Final = 60.0
 
-
-class Process:
+class Process(Private):
     """A process on a port and with data of its own, which stay the same from start to start.
 
     As a context manager it is started, and in the end killed and removed; the end of the test's process removes it too,
@@ -30,13 +26,12 @@ class Process:
     def __init__(
         self, *, program: Path | None, conf: Mapping[str, str], lines: Sequence[str] = (), flags: Sequence[str] = ()
     ) -> None:
-        self.folder: Final = Path(tempfile.mkdtemp(prefix="windlass-redis-")).resolve()
+        super().__init__("windlass-redis-")
         self.program: Final = program or binaries.program()
         self.conf: Final = dict(conf)
         self.port: Final = free_port()
         self.log: Final = self.folder / "log"
         self._flags: Final = flags
-        self._guard: subprocess.Popen[bytes] | None = None
         (self.folder / CONF).write_text("".join(f"{line}\n" for line in lines))
 
     @property
@@ -48,11 +43,6 @@ class Process:
     def pid(self) -> int:
         """The process itself, not its guard."""
         return int((self.folder / PID).read_text())
-
-    @property
-    def runs(self) -> bool:
-        """Whether it lives."""
-        return self._guard is not None and self._guard.poll() is None
 
     def ask(self, name: str, *words: Word) -> Any:  # noqa: ANN401 - each command has its own
         """Return what one command brings."""
@@ -85,28 +75,8 @@ class Process:
         self.stop()
         self.start()
 
-    def close(self) -> None:
-        """Kill it, if it runs, and remove its data."""
-        if self._guard is not None:
-            self._guard.terminate()
-            self._guard.wait(_PATIENCE)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        self.close()
-
     def _end(self, how: signal.Signals) -> None:
         assert self._guard is not None
         assert self.runs
         os.kill(self.pid, how)
-        self._guard.wait(_PATIENCE)
+        self._guard.wait(PATIENCE)

@@ -2,23 +2,20 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sysconfig
-import tempfile
 import time
 from http.client import HTTPException
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from tests.redis.ports import BUS, free_port
 from tests.servers import run
+from tests.servers.private import PATIENCE, Private
 from tests.slatedb.asking import ask_within
 from tests.slatedb.s3 import BUCKET, CREDENTIALS
 
-_PATIENCE: Final = 60.0
 _SOON: Final = 1.0
 _RIGHTS: Final = ["Admin", "Read", "Write", "List"]
 _SILENT: Final = (
@@ -34,7 +31,7 @@ _QUICK: Final = ("-master.electionTimeout=1s", "-master.heartbeatInterval=100ms"
 _SOCKETS: Final = Path("/tmp")  # noqa: S108 - where it makes sockets named after its ports, wherever else it lives
 
 
-class Weed:
+class Weed(Private):
     """A server on ports and with data of its own, which stay the same from start to start.
 
     As a context manager it is started, and in the end killed and removed; the end of the test's process removes it
@@ -42,11 +39,10 @@ class Weed:
     """
 
     def __init__(self) -> None:
-        self.folder: Final = Path(tempfile.mkdtemp(prefix="windlass-weed-")).resolve()
+        super().__init__("windlass-weed-")
         self.log: Final = self.folder / "log"
         # each listens a second time, as far above as a Redis does
         self._ports: Final = {name: free_port() for name in ("master", "volume", "filer", "s3", "admin")}
-        self._guard: subprocess.Popen[bytes] | None = None
         self._starts = 0
         rights = {"accessKey": CREDENTIALS["AWS_ACCESS_KEY_ID"], "secretKey": CREDENTIALS["AWS_SECRET_ACCESS_KEY"]}
         identity = {"name": "tests", "credentials": [rights], "actions": _RIGHTS}
@@ -57,11 +53,6 @@ class Weed:
     def endpoint(self) -> str:
         """Where it is."""
         return f"http://127.0.0.1:{self._ports['s3']}"
-
-    @property
-    def runs(self) -> bool:
-        """Whether it lives."""
-        return self._guard is not None and self._guard.poll() is None
 
     @property
     def pid(self) -> int:
@@ -86,7 +77,7 @@ class Weed:
                 start_new_session=True,
             )
         self._starts += 1
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + PATIENCE
         while not self._accepts():
             if not self.runs or time.monotonic() > until:
                 message = f"the server did not start; its log: {self.log.read_text()}"
@@ -97,33 +88,17 @@ class Weed:
         """Kill it with SIGKILL."""
         assert self._guard is not None
         os.kill(self.pid, signal.SIGKILL)
-        self._guard.wait(_PATIENCE)
+        self._guard.wait(PATIENCE)
 
     def close(self) -> None:
         """Kill it, if it runs, and remove its data."""
-        if self._guard is not None:
-            self._guard.terminate()
-            self._guard.wait(_PATIENCE)
-        shutil.rmtree(self.folder, ignore_errors=True)
+        super().close()
         for port in self._ports.values():
             for socket in (
                 *_SOCKETS.glob(f"seaweedfs-*-{port}.sock"),
                 *_SOCKETS.glob(f"seaweedfs-*-{port + BUS}.sock"),
             ):
                 socket.unlink(missing_ok=True)
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        self.close()
 
     def _command(self) -> list[str | Path]:
         ports = [f"-{name}.port={port}" for name, port in self._ports.items()]
