@@ -33,7 +33,7 @@ from windlass.stores.slatedb import job_pages, looks, parcel_looks, queue_looks
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.calls import Look, Move
 from windlass.stores.slatedb.check import check
-from windlass.stores.slatedb.moves import claim, enqueue, keep, parcels, steer
+from windlass.stores.slatedb.moves import claim, enqueue, housekeeping, keep, parcels, steer
 from windlass.stores.slatedb.moves.claim import ClaimCall, RenewCall, SettleCall
 from windlass.stores.slatedb.moves.enqueue import DueCall, EnqueueCall, ScheduleWrite
 from windlass.stores.slatedb.moves.keep import LockCall, UnlockCall
@@ -85,6 +85,9 @@ TAKE_KEYS: Final = Move(27, parcels.take_keys)
 SET_MOVED: Final = Move(28, parcels.set_moved)
 PACK: Final = Move(29, parcels.pack)
 ENDED_SERVERS: Final[Move[None, list[str]]] = Move(30, keep.ended_servers)
+PRUNE_BESIDE: Final[Move[None, bool]] = Move(31, housekeeping.prune_beside)
+MOST_PAGES: Final = 200
+"""Pages of records beside jobs that go at once; a store that was not pruned for weeks is done in several rounds."""
 MOST_UNSETTLED: Final = 1_000
 """Ends of jobs that a server lets wait: they lie in the one process that also holds what the engine does."""
 
@@ -198,7 +201,12 @@ class SlateStore:
 
     async def prune(self, retention: Retention, *, limit: int) -> int:
         """Delete up to `limit` finished records past their retention, and housekeeping records."""
-        return await self._submit(PRUNE, PruneCall(retention, limit))
+        gone = await self._submit(PRUNE, PruneCall(retention, limit))
+        # one call for each page: what others ask for comes between
+        for _ in range(MOST_PAGES):
+            if not await self._submit(PRUNE_BESIDE, None):
+                break
+        return gone
 
     async def write_schedule(self, schedule: Schedule, *, expected: int | None) -> int | None:
         """Write a schedule if its revision is still `expected`."""

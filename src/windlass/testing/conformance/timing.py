@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from windlass.client.upkeep import prune_all
 from windlass.core.retention import KEEP_ALL
 from windlass.core.stats import BOUNDS, TimingCount
 from windlass.core.store import Store
@@ -56,3 +57,16 @@ async def test_timings_are_kept_for_eight_days(store: Store, clock: FakeClock) -
     await store.prune(KEEP_ALL, limit=10)
 
     assert await store.timings(since=row.minute, until=clock.now()) == []
+
+
+async def test_one_round_of_pruning_leaves_nothing_that_is_over_however_much_it_is(
+    store: Store, clock: FakeClock
+) -> None:
+    rows = [TimingCount(_minute(clock), "email", f"kind-{n:04}", "ran", 1, 1) for n in range(2_500)]
+    for start in range(0, len(rows), 500):
+        await store.write_timings(rows[start : start + 500])
+    clock.advance(9 * DAY)
+
+    await prune_all(store, KEEP_ALL)
+
+    assert await store.timings(since=_minute(clock) - 10 * DAY, until=clock.now()) == []

@@ -12,7 +12,6 @@ from windlass.core.topics import PAUSES
 from windlass.kit.moves import moving, steering
 from windlass.stores.slatedb import keys
 from windlass.stores.slatedb.moves.claim import promote_queue
-from windlass.stores.slatedb.moves.housekeeping import prune_beside
 from windlass.stores.slatedb.queues import Queue
 from windlass.stores.slatedb.table import Table
 
@@ -131,8 +130,7 @@ async def promote(table: Table, limit: int) -> int:
 
 
 async def prune(table: Table, call: PruneCall) -> int:
-    """Delete finished records past their retention, the oldest first, and housekeeping records; count the jobs."""
-    await prune_beside(table)
+    """Delete finished records past their retention, the oldest first; return how many."""
     done = 0
     for queue in list(table.queues.values()):
         for state in ENDS:
