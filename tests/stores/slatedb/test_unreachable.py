@@ -115,7 +115,7 @@ async def test_an_endpoint_may_stand_in_the_environment(monkeypatch: pytest.Monk
         await database.write({b"a": b"1"})
         await database.close()
 
-        found = await look_up(read_address(parts.scheme, parts.host, parts.path, parts.options), b"a")
+        [found] = await look_up(read_address(parts.scheme, parts.host, parts.path, parts.options), b"a")
 
     assert found == b"1"
 
@@ -143,7 +143,7 @@ async def test_what_was_written_while_the_bucket_was_gone_becomes_durable_when_i
         await flush_at_last(database)
 
         assert refused.value.retryable
-        assert await look_up(address, b"a") == b"1"
+        assert await look_up(address, b"a") == [b"1"]
         await database.close()
 
 

@@ -1,6 +1,6 @@
 """What `doctor` says about a database in a bucket, a folder or memory."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -8,7 +8,7 @@ import msgspec
 from windlass.core.looks import Finding
 from windlass.core.states import State
 from windlass.kit.moves.looking import of_move
-from windlass.stores.slatedb import keys, records
+from windlass.stores.slatedb import engine_clock, keys, records
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.opening import LAYOUT
 from windlass.stores.slatedb.owner import OWNER_ALIVE, decode, has_ended
@@ -19,6 +19,7 @@ from windlass.stores.slatedb.view import View
 
 _TRIES: Final = 3
 _SHOWN: Final = 3
+_LAG_NOT_TOLD: Final = timedelta(seconds=1)
 
 
 async def check(view: View, address: Address, now: datetime) -> list[Finding]:
@@ -27,6 +28,7 @@ async def check(view: View, address: Address, now: datetime) -> list[Finding]:
     return [
         _durability(address),
         await _owner(view, now),
+        *await _clock(view),
         await _layout(view),
         await _counts(view, queues, follows=address.look),
         _jobs(queues),
@@ -63,6 +65,20 @@ async def _owner(view: View, now: datetime) -> Finding:
     if now - owner.seen_at >= OWNER_ALIVE or has_ended(owner):
         return Finding("owner", "ok", f"no process owns it; {owner.name} did until {_shown(owner.seen_at)}")
     return Finding("owner", "ok", f"{owner.name} has owned it since {_shown(owner.since)}")
+
+
+async def _clock(view: View) -> list[Finding]:
+    lag = engine_clock.behind(await view.get(keys.LAST))
+    if lag <= _LAG_NOT_TOLD:
+        return []
+    return [
+        Finding(
+            "clock of the owner",
+            "warning",
+            f"the clock of this machine is {lag.total_seconds():.0f} s behind that of the machine that wrote last",
+            "set both by a time server: this machine cannot own the store before that time",
+        )
+    ]
 
 
 def _shown(at: datetime) -> str:

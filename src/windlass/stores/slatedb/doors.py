@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar, cast
 
@@ -40,17 +40,17 @@ async def open_reader(address: Address) -> Reader:
     return Reader(await within(_build_reader(address, reader_options(address)), address), address)
 
 
-async def look_up(address: Address, key: bytes) -> bytes | None:
-    """Return what a key has in a database that is opened for this alone; None as well where there is no database.
+async def look_up(address: Address, *wanted: bytes) -> list[bytes | None]:
+    """Return what these keys have in a database that is opened for this alone; None as well where there is none.
 
     Nothing is written, and what keeps this process from the bucket is told at once where the bucket says it.
     """
     _begin(address)
     there = replace(address, create=False)
     try:
-        return await _asked_twice(lambda patient: _look_up(there, key, patient=patient), there)
+        return await _asked_twice(lambda patient: _look_up(there, wanted, patient=patient), there)
     except SchemaMissing:
-        return None
+        return [None] * len(wanted)
 
 
 def _begin(address: Address) -> None:
@@ -106,12 +106,12 @@ async def _asked_twice(ask: Callable[[bool], Awaitable[T]], address: Address) ->
         raise translate(error, address) from error
 
 
-async def _look_up(address: Address, key: bytes, *, patient: bool) -> bytes | None:
+async def _look_up(address: Address, wanted: Sequence[bytes], *, patient: bool) -> list[bytes | None]:
     for left in reversed(range(_LOOKS)):
         try:
             reader = await _build_reader(address, reader_options(address, once=True, patient=patient))
             try:
-                return await reader.get(key)
+                return [await reader.get(key) for key in wanted]
             finally:
                 await reader.shutdown()
         except ENGINE_ERRORS as error:

@@ -22,6 +22,7 @@ _EXISTS: Final = "transactional object (e.g. manifest) version already exists"
 _DAMAGED: Final = "transactional object"
 _NO_CREDENTIALS: Final = "169.254.169.254"
 _FORBIDDEN: Final = {"401", "403"}
+_TICK: Final = re.compile(r"invalid clock tick.*last_tick=`(?P<last>[0-9]+)`, next_tick=`(?P<next>[0-9]+)`", re.DOTALL)
 _SKEWED: Final = "RequestTimeTooSkewed"
 _WRONG: Final = {"301", "307", "400", "404", "405", "501"}
 _MOST_SHOWN: Final = 300
@@ -84,6 +85,13 @@ def _translated(error: BaseException, address: Address) -> WindlassError:
         return no_database(address)
     where, said = address.where, _said(error)[:_MOST_SHOWN]
     kind = type(error).__name__
+    if (tick := _TICK.search(said)) is not None:
+        behind = (int(tick["last"]) - int(tick["next"])) / 1_000
+        return StoreUnavailable(
+            f"the clock of this machine is {behind:.0f} s behind the last write to {where}, and nothing can be written "
+            "there before that time: set the clock by a time server, or wait for so long",
+            retryable=True,
+        )
     if _EXISTS in said:
         return StoreUnavailable(
             f"the database at {where} was made meanwhile by another process, or the list of its objects is behind: "

@@ -5,7 +5,7 @@ so that each service reads from the front and stops at what is not due yet:
 
 | family | key | value |
 |---|---|---|
-| `m` | what | the layout, the counters, the owner, where the jobs go |
+| `m` | what | the layout, the counters, the owner, the last write, where the jobs go |
 | `j` | job id | the record of a job, see `records` |
 | `p` | job id, which | a large part of a record, apart from it |
 | `o` | sequence number | the id of the job that was enqueued so |
@@ -42,6 +42,7 @@ from windlass.core.states import State
 LAYOUT: Final = b"mlayout"
 COUNTERS: Final = b"mcounters"
 OWNER: Final = b"mowner"
+LAST: Final = b"mlast"
 MOVED: Final = b"mmoved"
 
 JOBS: Final = b"j"

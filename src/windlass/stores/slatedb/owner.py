@@ -12,7 +12,8 @@ import msgspec
 from windlass.core.errors import StoreCorrupt, StoreOwned
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.doors import look_up
-from windlass.stores.slatedb.keys import OWNER
+from windlass.stores.slatedb.engine_clock import behind, check_clock
+from windlass.stores.slatedb.keys import LAST, OWNER
 
 OWNER_ALIVE: Final = timedelta(seconds=10)
 """How long an owner that was seen counts as alive, unless its process is proven to have ended."""
@@ -60,21 +61,25 @@ async def check_free(address: Address, now: datetime) -> bool:
     """Raise `StoreOwned` while another process owns the database at `address`, unless it is to be taken over.
 
     Returns whether the process that owned it last is proven to have ended, or to have let go of it. Nothing is
-    written. What keeps this process from the bucket is raised here, before anybody waits for it.
+    written. What keeps this process from the bucket, or from writing to it, is raised here, before anybody is fenced.
     """
-    record = await look_up(address, OWNER)
-    if record is None:
-        return True
+    record, last = await look_up(address, OWNER, LAST)
+    owner = None if record is None else _decoded(record, address)
+    if owner is not None and not address.take_over and is_alive(owner, now):
+        raise StoreOwned(owner.name, owner.since)
+    check_clock(address, behind(last, None if owner is None else owner.seen_at))
+    return record is None or (owner is not None and has_ended(owner))
+
+
+def _decoded(record: bytes, address: Address) -> Owner | None:
+    """Return the owner of a record; None if nobody can read it, which may be taken over."""
     try:
-        owner = decode(record)
+        return decode(record)
     except msgspec.MsgspecError as error:
         if address.take_over:
-            return False
+            return None
         message = f"who owns {address.where} cannot be read: add ?take_over=1 if nobody does"
         raise StoreCorrupt(message) from error
-    if not address.take_over and is_alive(owner, now):
-        raise StoreOwned(owner.name, owner.since)
-    return has_ended(owner)
 
 
 def is_alive(owner: Owner, now: datetime) -> bool:

@@ -1,5 +1,6 @@
 """The database while this process owns it: opened, beaten for, and opened anew where it broke."""
 
+import asyncio
 import contextlib
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from windlass.core.clock import Clock, Rng
 from windlass.core.errors import Fenced, StoreOwned, StoreUnavailable, WindlassError
 from windlass.core.looks import SERVED
 from windlass.core.topics import Hub
-from windlass.stores.slatedb import keys, owner
+from windlass.stores.slatedb import engine_clock, keys, owner
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.calls import Call
 from windlass.stores.slatedb.database import Database
@@ -71,7 +72,9 @@ class Owning:
         self._database = database = await open_database(self._address)
         await prepare(database, self._address.where, create=self._address.create)
         begin = await read_begin(database, now)
-        await database.write({keys.OWNER: self._record(now)})
+        # whoever had it until now may have written since it was looked at, and writes no more
+        await asyncio.sleep(engine_clock.behind(await database.get(keys.LAST)).total_seconds())
+        await database.write({keys.OWNER: self._record(now), keys.LAST: engine_clock.last()})
         await database.flush()
         table = Table(database, begin, self._rng)
         if ended:
@@ -152,7 +155,7 @@ class Owning:
             await dispatcher.close()
             if dispatcher.broken is None:
                 with contextlib.suppress(WindlassError):
-                    await database.write({keys.OWNER: None})
+                    await database.write({keys.OWNER: None, keys.LAST: engine_clock.last()})
                     await database.flush()
         await self.let_go()
 
@@ -171,6 +174,7 @@ class Owning:
         along = table.has_changes and not self._beaten_at <= now < self._beaten_at + BEAT_ALONG
         if along or self.beat_is_due:
             table.put(keys.OWNER, self._record(now))
+            table.put(keys.LAST, engine_clock.last())
 
     def _record(self, now: datetime) -> bytes:
         self._beaten_at = now
