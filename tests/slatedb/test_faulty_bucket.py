@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 
@@ -88,6 +89,32 @@ async def test_a_write_that_is_done_and_never_answered_is_repeated_and_done_once
         [stats] = await client.store.stats("work")
         assert (stats.succeeded, stats.totals.succeeded, stats.totals.enqueued) == (1, 1, 1)
         assert await counts_are_right(client)
+
+
+@pytest.mark.slow
+async def test_what_takes_longer_than_a_call_may_gets_through_and_all_goes_on_behind_it(faulty: FaultyS3) -> None:
+    async with windlass.connect(url(faulty, "slow-line", 1)) as client:
+        await client.enqueue("work", b"first")
+        # sixteen seconds for what follows
+        faulty.change(Faults(share=0.0, bytes_per_second=100_000))
+        large = [NewJob("work", bytes(800_000)) for _ in range(2)]
+
+        with pytest.raises(OutcomeUnknown):
+            await client.enqueue_many(large)
+        async with asyncio.timeout(PATIENCE):
+            await until_enqueued(client, b"behind it")
+
+        assert (await client.stats()).pending == 4
+
+
+async def until_enqueued(client: Client, payload: bytes) -> None:
+    chosen = uuid4()
+    while True:
+        try:
+            await client.enqueue("work", payload, id=chosen)
+        except (OutcomeUnknown, StoreUnavailable):
+            continue
+        return
 
 
 async def until_settled(client: Client, claim: windlass.Claim) -> None:

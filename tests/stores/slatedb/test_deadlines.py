@@ -132,6 +132,21 @@ async def test_a_call_that_was_not_begun_says_so(store: SlateStore) -> None:
     assert [each is not None for each in found] == [True, True, False, False, False]
 
 
+async def test_large_calls_that_have_gathered_are_parted_over_several_writes(store: SlateStore) -> None:
+    held = Held(store)
+    first = [asyncio.ensure_future(store.enqueue([job(0)]))]
+    await held.begun()
+    first.append(asyncio.ensure_future(store.enqueue([job(1)])))
+    await until_full(store)
+    large = [asyncio.ensure_future(store.enqueue([job(n, payload=bytes(600_000))])) for n in range(2, 22)]
+
+    await held.let_go()
+    await asyncio.gather(*first, *large)
+
+    # twelve megabytes, of which at most two groups of some two share one
+    assert held.flushes >= 2 + 12 / 2 / 2.4
+
+
 async def test_all_goes_on_after_many_deadlines_without_opening_anew(store: SlateStore) -> None:
     database = database_of(store)
     held = Held(store)

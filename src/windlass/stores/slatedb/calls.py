@@ -22,7 +22,7 @@ Look: TypeAlias = Callable[[View, datetime], Awaitable[R]]
 class Move(Generic[A, R]):
     """A kind of call: what it does, its rank among the calls that are served together, and the jobs it is about."""
 
-    __slots__ = ("doubt", "ids", "rank", "run")
+    __slots__ = ("doubt", "ids", "rank", "run", "weigh")
 
     def __init__(
         self,
@@ -30,8 +30,9 @@ class Move(Generic[A, R]):
         run: Callable[[Table, A], Awaitable[R]],
         ids: Callable[[A], Iterable[JobId]] | None = None,
         doubt: Callable[[A], JobId | None] | None = None,
+        weigh: Callable[[A], int] | None = None,
     ) -> None:
-        """With `ids` the jobs of all calls are read together.
+        """With `ids` the jobs of all calls are read together, and `weigh` tells the bytes that a large call brings.
 
         `doubt` names the job that `OutcomeUnknown` speaks of, where the caller can repeat the call.
         """
@@ -39,6 +40,7 @@ class Move(Generic[A, R]):
         self.run = run
         self.ids = ids
         self.doubt = doubt
+        self.weigh = weigh
 
 
 class Call:
@@ -72,6 +74,11 @@ class Call:
         unknown = OutcomeUnknown(doubt)
         unknown.__cause__ = error
         return unknown
+
+    @property
+    def weight(self) -> int:
+        """The bytes that it brings, about; none for one that brings but a few."""
+        return 0 if self.move is None or self.move.weigh is None else self.move.weigh(self.argument)
 
     @property
     def rank(self) -> int:

@@ -3,7 +3,8 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from windlass.core.clock import Clock
 from windlass.core.errors import Fenced, StoreMoved, StoreUnavailable, WindlassError
@@ -15,16 +16,27 @@ from windlass.stores.slatedb.faults import unexpected
 from windlass.stores.slatedb.table import Table
 from windlass.stores.slatedb.view import View
 
+MOST_BYTES: Final = 2 << 20
+"""What calls bring that share one durable write, about: it has to get through within the deadline of a request."""
+
 
 class Group:
     """Answers that are given when all that was written before them is durable, and the news that goes with them."""
 
-    __slots__ = ("answers", "durable", "news")
+    __slots__ = ("answers", "durable", "news", "weight")
 
-    def __init__(self, answers: list[Answer], news: set[Topic], durable: "asyncio.Future[None] | None" = None) -> None:
+    def __init__(
+        self,
+        answers: list[Answer],
+        news: set[Topic],
+        durable: "asyncio.Future[None] | None" = None,
+        *,
+        weight: int = 0,
+    ) -> None:
         self.answers = answers
         self.news = news
         self.durable = durable
+        self.weight = weight
 
 
 class Dispatcher:
@@ -75,8 +87,8 @@ class Dispatcher:
         """Return when another group may be served."""
         await self._room.wait()
 
-    async def serve(self, calls: list[Call]) -> None:
-        """Do what these calls ask for; each is answered when that is durable."""
+    async def serve(self, calls: list[Call], weight: int = 0) -> None:
+        """Do what these calls, which bring so many bytes, ask for; each is answered when that is durable."""
         self._serving = calls
         answers: list[Answer] = []
         try:
@@ -96,7 +108,7 @@ class Dispatcher:
             if call in expired:
                 self._in_doubt(call, result)
         news, self._table.news = self._table.news, set()
-        self._add(Group(answers, news), wrote=wrote)
+        self._add(Group(answers, news, weight=weight), wrote=wrote)
 
     async def answered(self) -> None:
         """Return when nothing is under way."""
@@ -165,8 +177,9 @@ class Dispatcher:
         self._groups.append(group)
         self._idle.clear()
         # while a flush is under way one more group is made, and what comes then gathers for the next; before it has
-        # begun, all groups go with it
-        if 0 < self._carried < len(self._groups):
+        # begun, all groups go with it, as far as one object may hold them
+        coming = islice(self._groups, self._carried, None)
+        if 0 < self._carried < len(self._groups) or sum(each.weight for each in coming) >= MOST_BYTES:
             self._room.clear()
         self._to_flush.set()
 

@@ -12,8 +12,10 @@ from windlass.core.errors import SchemaMissing, StoreUnavailable
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.faults import no_database
 
-LEAST_REQUEST: Final = 10.0
-"""Seconds that one request may take at least, however soon a call is given up: a large object has to get through."""
+LEAST_REQUEST: Final = 60.0
+"""Seconds that one request may take at least, however soon a call is given up: a large object has to get through.
+
+One that does not is repeated, and all that is written later waits behind it."""
 _REACH: Final = 3.0
 _named: Final[dict[str, ObjectStore]] = {}
 _guard: Final = threading.Lock()

@@ -21,6 +21,7 @@ from windlass.core.topics import Hub
 from windlass.core.verdict import ToReleased
 from windlass.stores.slatedb.address import Address, Place
 from windlass.stores.slatedb.calls import Call, Look, Move, answer
+from windlass.stores.slatedb.dispatcher import MOST_BYTES
 from windlass.stores.slatedb.faults import forked, logger, unexpected
 from windlass.stores.slatedb.moves import claim
 from windlass.stores.slatedb.owning import Owning
@@ -43,6 +44,7 @@ SETTLE: Final = Move(
     claim.settle,
     ids=lambda call: (settlement.job_id for settlement in call.settlements),
     doubt=lambda call: call.settlements[0].job_id if call.settlements else None,
+    weigh=lambda call: sum(map(claim.weight, call.settlements)),
 )
 CLAIM: Final = Move(22, claim.claim)
 OWNER_BEAT: Final[Move[None, None]] = Move(99, _nothing)
@@ -150,14 +152,21 @@ class Room:
         if dispatcher.broken is not None:
             self._refuse(dispatcher.broken)
             return
+        calls, weight = self._gathered()
+        if calls:
+            calls.sort(key=_BY_RANK)
+            await dispatcher.serve(calls, weight)
+
+    def _gathered(self) -> tuple[list[Call], int]:
+        """Take what is served together, and tell the bytes that it brings: no more than one object is to hold."""
         calls: list[Call] = []
-        while self._waiting and len(calls) < MOST_CALLS:
+        weight = 0
+        while self._waiting and len(calls) < MOST_CALLS and weight < MOST_BYTES:
             call = self._waiting.popleft()
             if not call.cancelled:
                 calls.append(call)
-        if calls:
-            calls.sort(key=_BY_RANK)
-            await dispatcher.serve(calls)
+                weight += call.weight
+        return calls, weight
 
     async def _keep(self) -> None:
         """Beat, look whether the database is still ours, and tell those who have waited for too long."""

@@ -56,6 +56,7 @@ ENQUEUE: Final = Move(
     enqueue.enqueue,
     ids=lambda call: (job.id for job in call.jobs),
     doubt=lambda call: call.jobs[0].id if call.jobs else None,
+    weigh=lambda call: sum(len(job.payload) for job in call.jobs),
 )
 RENEW: Final = Move(2, claim.renew)
 NOTE: Final = Move(3, claim.note)
@@ -67,7 +68,7 @@ PAUSE: Final = Move(8, steer.set_paused)
 RESCUE: Final = Move(9, steer.rescue)
 PROMOTE: Final = Move(10, steer.promote)
 PRUNE: Final = Move(11, steer.prune)
-KV: Final = Move(12, keep.kv_write)
+KV: Final = Move(12, keep.kv_write, weigh=lambda write: len(write.value or b""))
 LOCK: Final = Move(13, keep.lock)
 UNLOCK: Final = Move(14, keep.unlock)
 BEAT: Final = Move(15, keep.beat)

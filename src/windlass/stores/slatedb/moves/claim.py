@@ -11,6 +11,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Claim, Note, Token
 from windlass.core.requests import ClaimRequest, Renewed, Settled, Settlement, SettleResult
 from windlass.core.states import State
+from windlass.core.verdict import ToSucceeded
 from windlass.kit.moves import claiming, moving, settling
 from windlass.kit.moves.record import Record
 from windlass.kit.settlements import kept_result, result_of
@@ -126,6 +127,13 @@ async def settle(table: Table, call: SettleCall) -> list[SettleResult]:
     if call.request_id is not None:
         write_receipt(table, call.request_id, Receipt(settled=list(map(kept_result, results))))
     return results
+
+
+def weight(settlement: Settlement) -> int:
+    """Return the bytes that a settlement brings, about."""
+    verdict = settlement.verdict
+    result = verdict.result if isinstance(verdict, ToSucceeded) else None
+    return len(result or b"") + sum(len(job.payload) for job in settlement.then)
 
 
 async def renew(table: Table, call: RenewCall) -> list[Renewed | None]:
