@@ -172,6 +172,37 @@ async def test_after_the_owner_was_killed_the_next_one_has_its_jobs_at_once(url:
         assert {claim.job.id for claim in claims} == {numbered(1), numbered(2), numbered(10)}
 
 
+def a_server(server_id: str) -> ServerRecord:
+    now = datetime.now(UTC)
+    return ServerRecord(server_id, server_id, "host", 1, "0", now, now, ("email",))
+
+
+async def test_nobody_takes_the_servers_of_an_owner_that_may_live_for_dead_since_a_later_one_has_left(
+    url: str, owner: OwnerProcess
+) -> None:
+    assert await owner.says() == "owns"
+    async with opened(f"{url}?take_over=1") as second:
+        await second.beat(a_server("second"))
+
+    async with opened(url) as third:
+        assert [server.id for server in await third.servers()] == ["apart", "second", "server"]
+        assert await third.ended_servers() == ["second"]
+
+
+@needs_proc
+async def test_the_servers_of_an_owner_that_was_killed_are_known_to_whoever_comes_after_the_next_one(
+    url: str, owner: OwnerProcess
+) -> None:
+    assert await owner.says() == "owns"
+    owner.end()
+    async with opened(url) as second:
+        await second.beat(a_server("second"))
+        await second.leave("second")
+
+    async with opened(url) as third:
+        assert await third.ended_servers() == ["server"]
+
+
 async def test_who_looks_sees_what_is_durable_while_the_owner_works(url: str, owner: OwnerProcess) -> None:
     assert await owner.says() == "owns"
 

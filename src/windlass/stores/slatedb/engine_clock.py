@@ -13,22 +13,28 @@ from windlass.stores.slatedb.address import Address
 
 
 class Last(msgspec.Struct, frozen=True):
-    """When an owner wrote last, about, by the clock of its machine."""
+    """When an owner wrote last, about, by the clock of its machine, and which ownership that was."""
 
     written_at: datetime
+    ownership: str = ""
 
 
 _decoder = msgspec.json.Decoder(Last)
 
 
-def last() -> bytes:
+def encode(ownership: str) -> bytes:
     """Return the record that goes with what is written now."""
-    return msgspec.json.encode(Last(_now()))
+    return msgspec.json.encode(Last(_now(), ownership))
+
+
+def decode(record: bytes) -> Last:
+    """Return when was written last, and by whom."""
+    return _decoder.decode(record)
 
 
 def behind(record: bytes | None, otherwise: datetime | None = None) -> timedelta:
     """Return how far the clock of this machine is behind the last write, as a record or else `otherwise` tells it."""
-    written_at = otherwise if record is None else _decoder.decode(record).written_at
+    written_at = otherwise if record is None else decode(record).written_at
     return ZERO if written_at is None else max(ZERO, written_at - _now())
 
 

@@ -21,6 +21,7 @@ so that each service reads from the front and stops at what is not due yet:
 | `k` | the caller's key | the caller's value |
 | `s` | schedule id | a schedule |
 | `w` | server id | a server |
+| `n` | server id | the ownership under which a server of the owner beats |
 | `c` | name of a lock | who has it, and until when |
 | `a` | request id | what was answered |
 | `b` | time, request id | nothing: when that was |
@@ -60,6 +61,7 @@ HOLD_TIMES: Final = b"x"
 VALUES: Final = b"k"
 SCHEDULES: Final = b"s"
 SERVERS: Final = b"w"
+SERVED_UNDER: Final = b"n"
 LOCKS: Final = b"c"
 RECEIPTS: Final = b"a"
 RECEIPT_TIMES: Final = b"b"

@@ -6,13 +6,14 @@ from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 import msgspec
 
 from windlass.core.errors import StoreCorrupt, StoreOwned
+from windlass.stores.slatedb import engine_clock
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.doors import look_up
-from windlass.stores.slatedb.engine_clock import behind, check_clock
 from windlass.stores.slatedb.keys import LAST, OWNER
 
 OWNER_ALIVE: Final = timedelta(seconds=10)
@@ -25,8 +26,8 @@ _STATE, _START = 0, 19
 class Owner(msgspec.Struct, frozen=True):
     """A process that owns a database since some time, as it was seen last.
 
-    `machine` is the same for processes that see the same process ids, and empty where that cannot be known. `started`
-    tells two processes with one id apart.
+    `ownership` is a name that no other has, and empty in records of before. `machine` is the same for processes that
+    see the same process ids, and empty where that cannot be known. `started` tells two processes with one id apart.
     """
 
     name: str
@@ -36,15 +37,16 @@ class Owner(msgspec.Struct, frozen=True):
     started: str | None
     since: datetime
     seen_at: datetime
+    ownership: str = ""
 
 
 _decoder: Final = msgspec.json.Decoder(Owner)
 
 
 def here(now: datetime) -> Owner:
-    """Return this process, as an owner from `now` on."""
+    """Return this process, as a new owner from `now` on."""
     host, pid = socket.gethostname(), os.getpid()
-    return Owner(f"{host}:{pid}", host, pid, _machine(), started_of(pid), now, now)
+    return Owner(f"{host}:{pid}", host, pid, _machine(), started_of(pid), now, now, uuid4().hex)
 
 
 def encode(owner: Owner) -> bytes:
@@ -57,18 +59,20 @@ def decode(record: bytes) -> Owner:
     return _decoder.decode(record)
 
 
-async def check_free(address: Address, now: datetime) -> bool:
+async def check_free(address: Address, now: datetime) -> str:
     """Raise `StoreOwned` while another process owns the database at `address`, unless it is to be taken over.
 
-    Returns whether the process that owned it last is proven to have ended, or to have let go of it. Nothing is
+    Returns the ownership before, if it is proven to have ended with its process, or let go; else nothing. Nothing is
     written. What keeps this process from the bucket, or from writing to it, is raised here, before anybody is fenced.
     """
     record, last = await look_up(address, OWNER, LAST)
     owner = None if record is None else _decoded(record, address)
     if owner is not None and not address.take_over and is_alive(owner, now):
         raise StoreOwned(owner.name, owner.since)
-    check_clock(address, behind(last, None if owner is None else owner.seen_at))
-    return record is None or (owner is not None and has_ended(owner))
+    engine_clock.check_clock(address, engine_clock.behind(last, None if owner is None else owner.seen_at))
+    if owner is None:
+        return "" if record is not None or last is None else engine_clock.decode(last).ownership
+    return owner.ownership if has_ended(owner) else ""
 
 
 def _decoded(record: bytes, address: Address) -> Owner | None:

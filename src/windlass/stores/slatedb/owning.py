@@ -12,7 +12,6 @@ import msgspec
 
 from windlass.core.clock import Clock, Rng
 from windlass.core.errors import Fenced, StoreOwned, StoreUnavailable, WindlassError
-from windlass.core.looks import SERVED
 from windlass.core.topics import Hub
 from windlass.stores.slatedb import engine_clock, keys, owner
 from windlass.stores.slatedb.address import Address
@@ -74,12 +73,12 @@ class Owning:
         begin = await read_begin(database, now)
         # whoever had it until now may have written since it was looked at, and writes no more
         await asyncio.sleep(engine_clock.behind(await database.get(keys.LAST)).total_seconds())
-        await database.write({keys.OWNER: self._record(now), keys.LAST: engine_clock.last()})
+        await database.write({keys.OWNER: self._record(now), keys.LAST: self._last()})
         await database.flush()
         table = Table(database, begin, self._rng)
+        table.ownership = self._owner.ownership
         if ended:
-            # those that work through somebody who serves have processes of their own
-            self._ended |= {key for key, server in table.servers.items() if server.details.get(SERVED) != "yes"}
+            self._ended |= table.inherit(ended)
         table.ended_servers = self._ended
         table.untold = self.untold
         await self.untold.compare(table)
@@ -155,7 +154,7 @@ class Owning:
             await dispatcher.close()
             if dispatcher.broken is None:
                 with contextlib.suppress(WindlassError):
-                    await database.write({keys.OWNER: None, keys.LAST: engine_clock.last()})
+                    await database.write({keys.OWNER: None, keys.LAST: self._last()})
                     await database.flush()
         await self.let_go()
 
@@ -174,8 +173,11 @@ class Owning:
         along = table.has_changes and not self._beaten_at <= now < self._beaten_at + BEAT_ALONG
         if along or self.beat_is_due:
             table.put(keys.OWNER, self._record(now))
-            table.put(keys.LAST, engine_clock.last())
+            table.put(keys.LAST, self._last())
 
     def _record(self, now: datetime) -> bytes:
         self._beaten_at = now
         return owner.encode(msgspec.structs.replace(self._owner, seen_at=now))
+
+    def _last(self) -> bytes:
+        return engine_clock.encode(self._owner.ownership)

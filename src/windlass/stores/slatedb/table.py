@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from windlass.core.clock import Rng
 from windlass.core.ids import JobId
 from windlass.core.job import PreparedJob
-from windlass.core.looks import ServerRecord
+from windlass.core.looks import SERVED, ServerRecord
 from windlass.core.moving import Moved
 from windlass.core.schedule import Schedule
 from windlass.core.states import State
@@ -41,6 +41,7 @@ class Begin(NamedTuple):
     queues: Mapping[str, records.QueueRecord]
     schedules: dict[str, Schedule]
     servers: dict[str, ServerRecord]
+    served_under: dict[str, str]
     minutes: Minutes
     moved: Moved | None
 
@@ -69,6 +70,7 @@ class Table(table.Table):
         self._finished: set[JobId] = set()
         self._touched: set[Queue] = set()
         self._fronts: dict[bytes, Front] = {}
+        self.ownership = ""
         self.ended_servers: set[str] = set()
         self.untold = Untold()
         self.pruned_to: dict[bytes, bytes] = {}
@@ -77,6 +79,12 @@ class Table(table.Table):
         self._begins = {index: begin for kept in begin.queues.values() for index, begin in kept.begins}
         self.queues = {name: Queue(self, name, kept, self._touched.add) for name, kept in begin.queues.items()}
         self.servers = Written(begin.servers, lambda key, server: self._write_named(keys.SERVERS, key, server))
+        self._served_under = Written(
+            begin.served_under,
+            lambda key, ownership: self.put(
+                keys.named(keys.SERVED_UNDER, key), None if ownership is None else ownership.encode()
+            ),
+        )
         schedules = Written(begin.schedules, lambda key, found: self._write_named(keys.SCHEDULES, key, found))
         self.schedules = Schedules(self, schedules, self._next_revision)
 
@@ -127,6 +135,25 @@ class Table(table.Table):
     def changed(self, record: Record) -> None:
         """Write a job that was changed."""
         self._changed[record.id] = record
+
+    def beat(self, server: ServerRecord) -> None:
+        """Keep a server that lives; one that works in the process of the owner ends with that."""
+        self.servers[server.id] = server
+        # those that work through somebody who serves have processes of their own
+        if server.details.get(SERVED) != "yes" and self._served_under.get(server.id) != self.ownership:
+            self._served_under[server.id] = self.ownership
+
+    def forget_server(self, server_id: str) -> None:
+        """Forget a server."""
+        self.servers.pop(server_id, None)
+        self._served_under.pop(server_id, None)
+
+    def inherit(self, ended: str) -> set[str]:
+        """Return the servers of an ownership that has ended; from now on they are of this one."""
+        found = {server_id for server_id, ownership in self._served_under.items() if ownership == ended}
+        for server_id in found:
+            self._served_under[server_id] = self.ownership
+        return found
 
     def put_values(self, values: Mapping[bytes, bytes | None]) -> None:
         """Write the caller's own values; None deletes."""

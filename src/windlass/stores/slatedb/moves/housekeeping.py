@@ -18,7 +18,7 @@ async def prune_beside(table: Table, _: None) -> bool:
     """Forget what is past its time, some of each kind; return whether there may be more."""
     now = table.now
     for server_id in [key for key, server in table.servers.items() if server.seen_at <= now - SERVERS_KEPT]:
-        del table.servers[server_id]
+        table.forget_server(server_id)
     return any(
         [
             await _prune_locks(table),

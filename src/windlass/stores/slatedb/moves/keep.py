@@ -67,7 +67,7 @@ async def _holder(table: Table, name: str) -> str | None:
 
 async def beat(table: Table, server: ServerRecord) -> None:
     """Write that a server is live."""
-    table.servers[server.id] = replace(server, seen_at=table.now)
+    table.beat(replace(server, seen_at=table.now))
 
 
 async def ended_servers(table: Table, _: None) -> list[str]:
@@ -77,7 +77,7 @@ async def ended_servers(table: Table, _: None) -> list[str]:
 
 async def leave(table: Table, server_id: str) -> None:
     """Take a server out."""
-    table.servers.pop(server_id, None)
+    table.forget_server(server_id)
 
 
 async def write_timings(table: Table, timings: Sequence[TimingCount]) -> None:
