@@ -10,17 +10,23 @@ from tests.stores.slatedb.lived import TRACEBACK, job, numbered
 from tests.stores.slatedb.opened import database_of, in_room, new_address, opened, table_of
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Failure, Note, Progress
-from windlass.core.requests import ClaimRequest, Settled, Settlement
+from windlass.core.requests import ClaimRequest, RescueRequest, Settled, Settlement
 from windlass.core.retention import KEEP_ALL, Keep, Retention
 from windlass.core.store import Store
 from windlass.core.verdict import ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
 from windlass.stores.slatedb import SlateStore, keys, table
+from windlass.testing import FakeClock
 from windlass.testing.conformance.given import settlement
 
 MINUTE: Final = timedelta(minutes=1)
 ZERO: Final = timedelta(0)
 LARGE: Final = b"x" * 500_000
 FAILURE: Final = Failure("boom", "ValueError", TRACEBACK)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
@@ -188,3 +194,101 @@ async def test_more_jobs_than_are_kept_in_memory_are_let_go_and_go_on(
     rest = await store.claim(ClaimRequest(["email"], 100, MINUTE))
     assert [claim.job.id for claim in rest] == [numbered(n) for n in range(100, 200) if not 150 <= n < 160]
     assert await store.settle([settlement(claim) for claim in [*claims[90:], *rest]]) == [Settled.DONE] * 100
+
+
+class Read:
+    """The jobs of which parts are read from the engine from now on."""
+
+    def __init__(self, store: Store) -> None:
+        database: Any = database_of(store)
+        self._get = database.get
+        self.parts: list[bytes] = []
+        database.get = self._note
+
+    async def _note(self, key: bytes) -> bytes | None:
+        if key.startswith(keys.PARTS):
+            self.parts.append(key[-1:])
+        value: bytes | None = await self._get(key)
+        return value
+
+
+async def whole(store: Store, number: int) -> tuple[bytes, bytes | None, int, int]:
+    """Return the large parts of a job: payload and result, and how long history and log are."""
+    [found] = await store.get([numbered(number)])
+    assert found is not None
+    return found.payload, found.result, len(found.history), len(found.log)
+
+
+async def test_payloads_stay_where_they_are_while_their_jobs_come_due(clock: FakeClock) -> None:
+    address = new_address()
+    async with opened(address, clock=clock) as store:
+        await store.enqueue([job(n, payload=LARGE, delay=MINUTE) for n in range(3)])
+        clock.advance(MINUTE)
+        read = Read(store)
+
+        assert await store.promote(limit=10) == 3
+
+        assert read.parts == []
+        claim = await claim_one(store)
+        assert read.parts == [b"p"]
+        assert claim.job.payload == LARGE
+    async with opened(address, clock=clock) as store:
+        assert (await whole(store, 1))[0] == LARGE
+
+
+async def test_a_claim_reads_of_all_that_has_come_due_what_it_gives(clock: FakeClock) -> None:
+    async with opened(clock=clock) as store:
+        await store.enqueue([job(n, payload=LARGE, delay=MINUTE) for n in range(3)])
+        clock.advance(MINUTE)
+        read = Read(store)
+
+        claim = await claim_one(store)
+
+        assert read.parts == [b"p"]
+        assert claim.job.payload == LARGE
+
+
+@pytest.mark.parametrize("max_attempts", [2, 3])
+async def test_a_rescue_reads_the_history_alone_and_loses_nothing(clock: FakeClock, max_attempts: int) -> None:
+    address = new_address()
+    async with opened(address, clock=clock) as store:
+        await store.enqueue([job(1, payload=LARGE, max_attempts=max_attempts)])
+        await store.settle([settlement(await claim_one(store), ToRetry(ZERO, FAILURE))])
+        claim = await claim_one(store)
+        await store.note([Note(claim.job.id, claim.token, None, [("info", "x" * 300)] * 8)])
+    clock.advance(2 * MINUTE)
+    async with opened(address, clock=clock) as store:
+        read = Read(store)
+
+        assert len(await store.rescue(RescueRequest(), KEEP_ALL)) == 1
+
+        assert read.parts == [b"h"]
+        assert await whole(store, 1) == (LARGE, None, 2, 8)
+
+
+async def test_a_claim_that_is_not_rescued_with_others_goes_on_whole(clock: FakeClock) -> None:
+    address = new_address()
+    async with opened(address, clock=clock) as store:
+        await store.enqueue([job(1, payload=LARGE)])
+        claim = await claim_one(store)
+    async with opened(address, clock=clock) as store:
+        assert await store.rescue(RescueRequest(workers=["another"], force=True), KEEP_ALL) == []
+
+        await store.renew([(claim.job.id, claim.token)], 2 * MINUTE)
+        await store.settle([settlement(claim, ToRetry(ZERO, FAILURE))])
+
+        assert await whole(store, 1) == (LARGE, None, 1, 0)
+
+
+async def test_a_prune_reads_no_parts_and_leaves_none(clock: FakeClock) -> None:
+    address = new_address()
+    async with opened(address, clock=clock) as store:
+        await store.enqueue([job(1, payload=LARGE)])
+        await store.settle([settlement(await claim_one(store), ToSucceeded(LARGE))])
+        read = Read(store)
+
+        assert await store.prune(Retention(Keep(succeeded=ZERO)), limit=10) == 1
+
+        assert read.parts == []
+        rows = await database_of(store).scan(keys.PARTS, keys.after(keys.PARTS), limit=10)
+        assert rows == []

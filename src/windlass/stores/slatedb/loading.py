@@ -26,11 +26,6 @@ class Loaded(NamedTuple):
     record: Record
     main: bytes
 
-    @property
-    def apart(self) -> records.Apart:
-        """The parts of a whole record that lie apart."""
-        return records.apart_of(self.record, self.main)
-
 
 async def gets(view: View, wanted: Sequence[bytes]) -> list[bytes | None]:
     """Return the values of these keys, in their order; None for each that is not there."""
@@ -81,10 +76,15 @@ async def join_parts(view: View, kept: Mapping[JobId, bytes], wanted: Collection
         again = await load_kept(view, torn)
         newer_parts, torn = await _read_parts(view, again, wanted)
         if torn:
-            raise StoreCorrupt(f"the record of job {min(torn)} lacks a part: restore the store from a backup")
+            raise lacks_a_part(min(torn))
         whole |= again
         parts |= newer_parts
     return {job_id: Loaded(records.join(main, parts.get(job_id, {})), main) for job_id, main in whole.items()}
+
+
+def lacks_a_part(job_id: JobId) -> StoreCorrupt:
+    """Return the error of whoever reads a record that is torn."""
+    return StoreCorrupt(f"the record of job {job_id} lacks a part: restore the store from a backup")
 
 
 async def _read_parts(

@@ -4,7 +4,7 @@ The first byte of a job's record says which of its parts lie apart, under keys o
 kilobyte is not written again each time that its job moves on.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -46,6 +46,8 @@ PARTS: Final = (
 Apart: TypeAlias = Mapping[bytes, object]
 """The parts that lie apart, each as it was written, by their letters."""
 NOTHING_APART: Final[Apart] = {}
+UNREAD: Final = object()
+"""Stands for a part that lies apart and was not read: it stays as it is, whatever becomes of its job."""
 
 
 class Split(NamedTuple):
@@ -61,15 +63,16 @@ _record_decoder: Final = msgspec.msgpack.Decoder(Record)
 
 def split(record: Record, before: Apart = NOTHING_APART) -> Split:
     """Return a record as it is kept; `before` are the parts that were written before."""
-    if len(record.payload) <= APART and not record.result and not record.history and not record.log:
+    if not before and len(record.payload) <= APART and not record.result and not record.history and not record.log:
         return Split(b"\0" + encode(record), NOTHING_APART, {})
     apart: dict[bytes, object] = {}
     written: dict[bytes, bytes] = {}
     empty: dict[str, object] = {}
     flags = 0
     for at, part in enumerate(PARTS):
-        value = getattr(record, part.field)
-        if before.get(part.letter) is not value or not value:
+        written_before = before.get(part.letter)
+        value = UNREAD if written_before is UNREAD else getattr(record, part.field)
+        if written_before is not value or not value:
             encoded = _large(value)
             if encoded is None:
                 continue
@@ -104,9 +107,9 @@ def join(main: bytes, parts: Mapping[bytes, bytes]) -> Record:
     return record
 
 
-def apart_of(record: Record, main: bytes) -> Apart:
-    """Return the parts of a whole record that lie apart."""
-    return {part.letter: getattr(record, part.field) for part in parts_apart(main)}
+def apart_of(record: Record, main: bytes, read: Collection[Part]) -> Apart:
+    """Return the parts of a record that lie apart, as far as they were `read`."""
+    return {part.letter: getattr(record, part.field) if part in read else UNREAD for part in parts_apart(main)}
 
 
 class Counters(msgspec.Struct, array_like=True):

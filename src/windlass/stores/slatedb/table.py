@@ -3,7 +3,7 @@
 Whatever a move looks at was read before; whatever it changes is gathered here, and goes into the database in one write.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
@@ -24,7 +24,7 @@ from windlass.stores.slatedb.database import Database
 from windlass.stores.slatedb.front import FromFronts, Front
 from windlass.stores.slatedb.holders import Holders
 from windlass.stores.slatedb.known import Known, Written
-from windlass.stores.slatedb.loading import gets, load_records
+from windlass.stores.slatedb.loading import gets, lacks_a_part, load_records
 from windlass.stores.slatedb.minutes import Minutes
 from windlass.stores.slatedb.queues import Queue, index_of, place_of
 from windlass.stores.slatedb.untold import Untold
@@ -190,22 +190,39 @@ class Table(table.Table):
             front.remove(place)
         return True
 
-    async def read(self, ids: Iterable[JobId]) -> None:
-        """Read these jobs, and who holds the unique keys that they hold or could take back."""
+    async def read(self, ids: Iterable[JobId], parts: Collection[records.Part] = records.PARTS) -> None:
+        """Read these jobs, and who holds the unique keys that they hold or could take back.
+
+        Of what lies apart only `parts` are read: the others may not be looked at.
+        """
         wanted = dict.fromkeys(ids)
         missing = [job_id for job_id in wanted if not self._jobs.has_read(job_id)]
         if missing:
-            found = await load_records(self._database, missing)
+            found = await load_records(self._database, missing, parts)
             self._jobs.absent.update(job_id for job_id in missing if job_id not in found)
             for job_id, loaded in found.items():
                 self._jobs[job_id] = record = loaded.record
                 self._places[job_id] = index_of(record) + place_of(record)
-                if loaded.apart:
-                    self._apart[job_id] = loaded.apart
+                if apart := records.apart_of(record, loaded.main, parts):
+                    self._apart[job_id] = apart
+        await self._read_parts([job_id for job_id in wanted if job_id in self._apart], parts)
         records_read = map(self._jobs.get, wanted)
         held = [record.hold.name for record in records_read if record is not None and record.hold is not None]
         if held:
             await self.read_holders(held)
+
+    async def _read_parts(self, ids: Iterable[JobId], parts: Collection[records.Part]) -> None:
+        """Read what was left out when these jobs were read first."""
+        unread = [
+            (job_id, part) for job_id in ids for part in parts if self._apart[job_id].get(part.letter) is records.UNREAD
+        ]
+        values = await gets(self._database, [keys.part(job_id, part.letter) for job_id, part in unread])
+        for (job_id, part), value in zip(unread, values, strict=True):
+            if value is None:
+                raise lacks_a_part(job_id)
+            read = part.decode(value)
+            setattr(self._jobs[job_id], part.field, read)
+            self._apart[job_id] = {**self._apart[job_id], part.letter: read}
 
     async def read_holders(self, names: Iterable[str]) -> None:
         """Read who holds these unique keys."""
@@ -215,10 +232,10 @@ class Table(table.Table):
             for name, value in zip(missing, values, strict=True):
                 self._holders.read(name, value)
 
-    async def records(self, places: Iterable[bytes]) -> list[Record]:
-        """Return the jobs that stand at these places."""
+    async def records(self, places: Iterable[bytes], parts: Collection[records.Part] = records.PARTS) -> list[Record]:
+        """Return the jobs that stand at these places, with these of the parts that lie apart."""
         ids = [keys.id_of(place) for place in places]
-        await self.read(ids)
+        await self.read(ids, parts)
         return [self._jobs[job_id] for job_id in ids]
 
     async def value(self, key: bytes) -> bytes | None:

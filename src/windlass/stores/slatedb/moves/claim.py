@@ -97,7 +97,7 @@ async def promote_queue(table: Table, queue: Queue, limit: int) -> int:
         return 0
     front = await table.front(keys.due(queue.name), limit, empty=False)
     due = list(takewhile(lambda place: keys.time_of(place) <= table.now, front.first(limit)))
-    for record in await table.records(due):
+    for record in await table.records(due, parts=()):
         queue.place(record, State.PENDING)
     return len(due)
 

@@ -13,9 +13,11 @@ from windlass.kit.moves import moving, steering
 from windlass.stores.slatedb import keys
 from windlass.stores.slatedb.moves.claim import promote_queue
 from windlass.stores.slatedb.queues import Queue
+from windlass.stores.slatedb.records import PARTS
 from windlass.stores.slatedb.table import Table
 
 PAGE: Final = 500
+HISTORY: Final = [part for part in PARTS if part.field == "history"]
 
 
 class CancelCall(NamedTuple):
@@ -109,9 +111,11 @@ async def _rescue_queue(table: Table, queue: Queue, call: RescueCall, limit: int
     # from the first that is there: what stood before it has left marks behind
     while start < end and len(rescued) < limit:
         places = [place for place, _ in await table.scan(start, end, limit=PAGE)]
-        for record in await table.records(places):
-            if len(rescued) < limit and (request.workers is None or record.worker in request.workers):
-                rescued.append(steering.rescue(table, record, request, call.retention, table.now))
+        held = await table.records(places, parts=())
+        meant = [record for record in held if request.workers is None or record.worker in request.workers]
+        chosen = meant[: limit - len(rescued)]
+        await table.read([record.id for record in chosen], parts=HISTORY)
+        rescued += [steering.rescue(table, record, request, call.retention, table.now) for record in chosen]
         if len(places) < PAGE:
             break
         start = places[-1] + b"\0"
@@ -149,6 +153,6 @@ async def _prune(table: Table, queue: Queue, state: State, call: PruneCall, limi
         ):
             break
         over.append(place)
-    for record in await table.records(over):
+    for record in await table.records(over, parts=()):
         table.remove(record)
     return len(over)
