@@ -11,7 +11,7 @@ import pytest
 from tests.stores.slatedb.lived import job, numbered
 from tests.stores.slatedb.opened import PATIENCE, Held, eventually, new_address, opened, room_of, rooms, store_at
 from windlass.connect import open_store
-from windlass.core.errors import ClientClosed, StoreUnavailable
+from windlass.core.errors import ClientClosed, StoreOwned, StoreUnavailable
 from windlass.core.requests import ClaimRequest
 from windlass.stores.slatedb import keys
 from windlass.stores.slatedb.address import Address
@@ -209,3 +209,16 @@ async def test_many_may_open_and_close_at_once() -> None:
 
     async with opened(address) as store:
         assert (await store.stats("email"))[0].pending == 15
+
+
+async def test_a_database_that_is_spelt_in_two_ways_has_one_owner_in_a_process(tmp_path: Path) -> None:
+    (tmp_path / "jobs").mkdir()
+    address, other = (Address("file", "", str(path)) for path in (tmp_path / "jobs", tmp_path / "." / "jobs/../jobs"))
+    assert address.place != other.place
+    async with opened(address) as store:
+        with pytest.raises(StoreOwned):
+            await store_at(other).open()
+
+        await store.enqueue([job(1)])
+    async with opened(other) as store:
+        assert (await store.stats("email"))[0].pending == 1

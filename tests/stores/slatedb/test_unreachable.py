@@ -111,6 +111,7 @@ async def test_an_endpoint_may_stand_in_the_environment(monkeypatch: pytest.Monk
         parts = parse(url, ["slatedb+s3"])
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", parts.options["endpoint"])
         address = read_address(parts.scheme, parts.host, parts.path, {})
+        assert address.place == read_address(parts.scheme, parts.host, parts.path, parts.options).place
         database = await open_database(address)
         await database.write({b"a": b"1"})
         await database.close()

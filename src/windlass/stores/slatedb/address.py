@@ -31,6 +31,7 @@ _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{1,61}[A-Za-z0-9]", re.AS
 _REGION: Final = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
 _DURATION: Final = re.compile(r"(?P<number>[0-9]{1,9}(\.[0-9]{1,6})?)(?P<unit>ms|s)|0", re.ASCII)
 _SECRET: Final = re.compile(r"user|pass|key|secret|token|sas|credential|account|client", re.ASCII)
+_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _VARIABLES: Final[Mapping[Kind, str]] = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
@@ -95,14 +96,13 @@ def read_address(scheme: str, host: str, path: str, options: Mapping[str, str]) 
     _check_secrets(scheme, kind, host, options)
     _check_use(scheme, kind, options)
     bucket, inside = _place(scheme, kind, host, path)
-    endpoint = options.get("endpoint")
     region = options.get("region")
     look = options.get("look") == "yes"
     return Address(
         kind=kind,
         bucket=bucket,
         path=inside,
-        endpoint=None if endpoint is None else _endpoint(scheme, endpoint),
+        endpoint=_endpoint(scheme, kind, options.get("endpoint")),
         region=None if region is None else _region(scheme, region),
         create=options.get("create") != "no" and not look,
         take_over=options.get("take_over") == "1",
@@ -183,19 +183,28 @@ def _prefix(scheme: str, path: str) -> str:
     return prefix
 
 
-def _endpoint(scheme: str, text: str) -> str:
+def _endpoint(scheme: str, kind: Kind, given: str | None) -> str | None:
+    """Return the endpoint of the URL, or else of the environment: it is a part of where the database is."""
+    if given is not None:
+        return _read_endpoint(f"the endpoint of the {scheme}:// URL", given)
+    # as programs of AWS read them, in their order
+    for name in _ENDPOINTS if kind == "s3" else ():
+        if found := os.environ.get(name, "").strip():
+            return _read_endpoint(f"the endpoint in {name}", found)
+    return None
+
+
+def _read_endpoint(what: str, text: str) -> str:
     try:
         parts = urlsplit(text)
         found = parts.hostname is not None and (parts.port is None or parts.port > 0)
     except ValueError:
         parts, found = urlsplit(""), False
     if "@" in parts.netloc:
-        message = (
-            f"the endpoint of the {scheme}:// URL holds a user or a password, and URLs end up in logs: take it out"
-        )
+        message = f"{what} holds a user or a password, and URLs end up in logs: take it out"
         raise InvalidURL(message)
     if not found or parts.scheme not in {"http", "https"} or parts.query or parts.fragment or not text.isprintable():
-        message = f"the endpoint of the {scheme}:// URL cannot be read: write endpoint=https://host or http://host:9000"
+        message = f"{what} cannot be read: write endpoint=https://host or http://host:9000"
         raise InvalidURL(message)
     return text.rstrip("/")
 

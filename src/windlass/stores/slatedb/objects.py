@@ -71,10 +71,9 @@ def _in_bucket(address: Address) -> ObjectStore:
 
 def _config(address: Address) -> Iterator[tuple[str, str]]:
     yield "container_name" if address.kind == "az" else "bucket", address.bucket
-    endpoint = address.endpoint or _given_endpoint(address)
-    if endpoint is not None:
-        yield "endpoint", endpoint
-        yield "allow_http", "true" if endpoint.startswith("http://") else "false"
+    if address.endpoint is not None:
+        yield "endpoint", address.endpoint
+        yield "allow_http", "true" if address.endpoint.startswith("http://") else "false"
     if address.region is not None:
         yield "region", address.region
     yield "timeout", f"{longest_request(address):g}s"
@@ -84,11 +83,3 @@ def _config(address: Address) -> Iterator[tuple[str, str]]:
 def longest_request(address: Address) -> float:
     """Return after how many seconds one request is given up, and made again."""
     return max(address.timeout, LEAST_REQUEST)
-
-
-def _given_endpoint(address: Address) -> str | None:
-    """Return the endpoint that the environment names as programs of AWS read it, in their order."""
-    if address.kind != "s3":
-        return None
-    names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-    return next((found for name in names if (found := os.environ.get(name, "").strip())), None)

@@ -21,6 +21,8 @@ OWNER_ALIVE: Final = timedelta(seconds=10)
 _PROC: Final = Path("/proc")
 _ENDED: Final = frozenset({"Z", "X"})
 _STATE, _START = 0, 19
+_living: Final[set[str]] = set()
+"""The ownerships of this process that it has not let go of."""
 
 
 class Owner(msgspec.Struct, frozen=True):
@@ -59,15 +61,16 @@ def decode(record: bytes) -> Owner:
     return _decoder.decode(record)
 
 
-async def check_free(address: Address, now: datetime) -> str:
+async def check_free(address: Address, now: datetime, mine: str = "") -> str:
     """Raise `StoreOwned` while another process owns the database at `address`, unless it is to be taken over.
 
-    Returns the ownership before, if it is proven to have ended with its process, or let go; else nothing. Nothing is
-    written. What keeps this process from the bucket, or from writing to it, is raised here, before anybody is fenced.
+    An ownership that is `mine` goes on. Returns the ownership before, if it is proven to have ended with its process,
+    or let go; else nothing. Nothing is written. What keeps this process from the bucket, or from writing to it, is
+    raised here, before anybody is fenced.
     """
     record, last = await look_up(address, OWNER, LAST)
     owner = None if record is None else _decoded(record, address)
-    if owner is not None and not address.take_over and is_alive(owner, now):
+    if owner is not None and not address.take_over and is_alive(owner, now, mine):
         raise StoreOwned(owner.name, owner.since)
     engine_clock.check_clock(address, engine_clock.behind(last, None if owner is None else owner.seen_at))
     if owner is None:
@@ -86,15 +89,28 @@ def _decoded(record: bytes, address: Address) -> Owner | None:
         raise StoreCorrupt(message) from error
 
 
-def is_alive(owner: Owner, now: datetime) -> bool:
-    """Whether another process counts as alive: it was seen lately, and is not proven to have ended."""
-    return now - owner.seen_at < OWNER_ALIVE and not has_ended(owner) and not _is_this(owner)
+def is_alive(owner: Owner, now: datetime, mine: str = "") -> bool:
+    """Whether another owner counts as alive: it was seen lately, and is not proven to have ended."""
+    seen = now - owner.seen_at < OWNER_ALIVE and not has_ended(owner)
+    return seen and owner.ownership != mine and not (_is_this(owner) and owner.ownership not in _living)
+
+
+def begin(owner: Owner) -> None:
+    """Know an ownership of this process, until it lets go of it."""
+    _living.add(owner.ownership)
+
+
+def let_go(owner: Owner) -> None:
+    """Know that this process has let go of an ownership, whether it could say so in the database or not."""
+    _living.discard(owner.ownership)
 
 
 def has_ended(owner: Owner) -> bool:
-    """Whether the process of an owner is proven to have ended."""
+    """Whether the process of an owner is proven to have ended, or is this one, and has let go."""
     if not owner.machine or owner.machine != _machine() or owner.started is None:
         return False
+    if _is_this(owner) and owner.started == started_of(owner.pid):
+        return bool(owner.ownership) and owner.ownership not in _living
     state, started = _seen(owner.pid)
     if state is None:
         # those of other users may be hidden

@@ -67,7 +67,8 @@ class Owning:
         """Own the database from now on; raises `StoreOwned` while another process does."""
         self._tried_at = time.monotonic()
         now = self._clock.now()
-        ended = await owner.check_free(self._address, now)
+        owner.begin(self._owner)
+        ended = await owner.check_free(self._address, now, self._owner.ownership)
         self._database = database = await open_database(self._address)
         await prepare(database, self._address.where, create=self._address.create)
         begin = await read_begin(database, now)
@@ -127,6 +128,13 @@ class Owning:
         return self.lost is not None
 
     @property
+    def fenced(self) -> Fenced | None:
+        """What the first call was told that found the database taken over, before the others are."""
+        dispatcher = self._dispatcher
+        broken = None if dispatcher is None else dispatcher.broken
+        return broken if isinstance(broken, Fenced) else None
+
+    @property
     def patience(self) -> float:
         """Return how many seconds a caller waits at most."""
         return self._address.timeout
@@ -157,6 +165,7 @@ class Owning:
                     await database.write({keys.OWNER: None, keys.LAST: self._last()})
                     await database.flush()
         await self.let_go()
+        owner.let_go(self._owner)
 
     async def let_go(self) -> None:
         """Close the database, whatever became of it."""
