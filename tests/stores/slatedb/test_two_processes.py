@@ -15,7 +15,7 @@ import pytest
 from tests.stores.slatedb.lived import job, numbered
 from tests.stores.slatedb.opened import eventually_is, pending
 from windlass.connect import open_store
-from windlass.core.errors import StoreOwned, StoreReadOnly
+from windlass.core.errors import Fenced, StoreOwned, StoreReadOnly
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Token
@@ -284,3 +284,34 @@ async def test_who_only_looks_changes_nothing(url: str) -> None:
             assert (await store.unpacked("move", "email"), await store.timed_keys(limit=1)) == (None, [])
         [stats] = await owner.stats()
         assert (stats.pending, stats.totals.enqueued) == (1, 1)
+
+
+async def test_a_client_that_is_opened_beside_one_that_was_fenced_is_told_who_owns_the_store_or_takes_it_over(
+    url: str, owner: OwnerProcess
+) -> None:
+    assert await owner.says() == "owns"
+    owner.waits()
+    async with opened(f"{url}?take_over=1") as fenced:
+        async with another_owner(f"{url}?take_over=1"):
+            with pytest.raises(Fenced):
+                await fenced.enqueue([job(20)])
+
+            with pytest.raises(StoreOwned):
+                await open_store(url).open()
+            # nor does a part of the program that was fenced take it back
+            with pytest.raises(Fenced):
+                await fenced.sibling().open()
+            async with opened(f"{url}?take_over=1") as again:
+                await again.enqueue([job(21)])
+        with pytest.raises(Fenced):
+            await fenced.enqueue([job(22)])
+
+
+@asynccontextmanager
+async def another_owner(url: str) -> AsyncGenerator[OwnerProcess]:
+    other = OwnerProcess(url)
+    try:
+        assert await other.says() == "owns"
+        yield other
+    finally:
+        other.end()

@@ -71,6 +71,11 @@ class Room:
         self._loop: asyncio.AbstractEventLoop | None = None
         threading.Thread(target=self._run, name="windlass slatedb", daemon=True).start()
 
+    @property
+    def lost(self) -> WindlassError | None:
+        """What everybody here is told, or will be in a moment, since another owner has the database."""
+        return self._owning.lost or self._owning.fenced
+
     def submit(self, move: Move[A, R], argument: A) -> "asyncio.Future[R]":
         """Let a call be served with those that have gathered."""
         return self._submit(move, argument)
@@ -123,7 +128,7 @@ class Room:
         try:
             await self._owning.open()
         except Exception as error:  # noqa: BLE001 - whoever opens is told
-            await self._owning.let_go()
+            await self._owning.close()
             self.opened.set_exception(error)
             return
         self.opened.set_result(None)
@@ -225,12 +230,15 @@ _guard: Final = threading.Lock()
 
 
 async def enter(address: Address, clock: Clock, rng: Rng) -> Room:
-    """Return the room of a database in this process, which is opened when nobody is there yet."""
+    """Return the room of a database in this process, which is opened when nobody is there yet.
+
+    Beside one that has lost the database another is opened, as it would be by another process.
+    """
     while True:
         with _guard:
             room = _rooms.get(address.place)
             # whoever closed the last one may have been cancelled before it was out of the way
-            if room is None or room.pid != os.getpid() or room.closed.done():
+            if room is None or room.pid != os.getpid() or room.closed.done() or (room.lost and not room.stopping):
                 room = _rooms[address.place] = Room(address, clock, rng)
             if not room.stopping:
                 room.guests += 1

@@ -105,6 +105,7 @@ class SlateStore:
         self._clock = clock
         self._rng = rng
         self._room: Room | Reading | None = None
+        self._of: SlateStore | None = None
         self.features = Features(
             transactional=False,
             wakes_waiters=True,
@@ -122,6 +123,9 @@ class SlateStore:
         if self._address.look:
             self._room = await open_reading(self._address, self._clock)
         else:
+            if self._of is not None and isinstance(self._of._room, Room) and self._of._room.lost is not None:  # noqa: SLF001 - of the same class
+                # a part of a program that has lost the database does not take it back from the one that has it now
+                raise self._of._room.lost  # noqa: SLF001 - as above
             self._room = await enter(self._address, self._clock, self._rng)
 
     async def close(self) -> None:
@@ -134,7 +138,9 @@ class SlateStore:
 
     def sibling(self) -> Store:
         """Return another store on the same database, which this process owns once."""
-        return SlateStore(self._address, clock=self._clock, rng=self._rng)
+        sibling = SlateStore(self._address, clock=self._clock, rng=self._rng)
+        sibling._of = self
+        return sibling
 
     def listen(self, topics: Collection[Topic], ring: Callable[[], None]) -> Callable[[], None]:
         """Call `ring` right after news on `topics` is durable; return how to stop."""
