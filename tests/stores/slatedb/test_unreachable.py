@@ -57,6 +57,8 @@ async def test_what_does_not_answer_is_named_when_the_deadline_is_past(
         assert refused.value.retryable
         assert f"slatedb+s3://bucket/jobs at {address.endpoint}" in str(refused.value)
         assert SECRET not in str(refused.value)
+        # nothing was asked
+        assert "may still be done" not in str(refused.value)
 
 
 async def test_a_port_that_takes_no_connections_is_told_long_before_a_long_deadline(dead: Address) -> None:

@@ -22,7 +22,7 @@ from slatedb.uniffi import (
 from windlass.core.errors import Fenced, StoreUnavailable
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.fast_bytes import batch_of, next_pairs, prepare
-from windlass.stores.slatedb.faults import ENGINE_ERRORS, translate
+from windlass.stores.slatedb.faults import ENGINE_ERRORS, MAY_BE_DONE, translate
 from windlass.stores.slatedb.settings import flushes_to_a_table
 from windlass.stores.slatedb.view import View
 
@@ -208,13 +208,13 @@ class Reader(_Reading):
                 await self._reader.shutdown()
 
 
-async def within(work: Awaitable[T], address: Address) -> T:
+async def within(work: Awaitable[T], address: Address, became: str = MAY_BE_DONE) -> T:
     """Do what the engine is asked for by the deadline, or raise what users are told: the engine itself never gives up.
 
-    Past the deadline it may still be done.
+    Past the deadline it may still be done, unless it is told that something else `became` of it.
     """
     try:
         async with asyncio.timeout(address.timeout):
             return await work
     except (TimeoutError, *ENGINE_ERRORS) as error:
-        raise translate(error, address) from error
+        raise translate(error, address, became) from error

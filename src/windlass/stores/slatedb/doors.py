@@ -13,7 +13,7 @@ from windlass.core.errors import SchemaMissing, StoreCorrupt, StoreUnavailable
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.database import Database, Reader, within
 from windlass.stores.slatedb.fast_calls import speed_up
-from windlass.stores.slatedb.faults import ENGINE_ERRORS, forked, translate
+from windlass.stores.slatedb.faults import ENGINE_ERRORS, NOT_OPENED, forked, translate
 from windlass.stores.slatedb.objects import objects_of
 from windlass.stores.slatedb.settings import cache, reader_options, settings_of
 
@@ -30,14 +30,14 @@ async def open_database(address: Address) -> Database:
     _begin(address)
     if not address.create:
         await _check_there(address)
-    return Database(await within(_build(address), address), address)
+    return Database(await within(_build(address), address, NOT_OPENED), address)
 
 
 async def open_reader(address: Address) -> Reader:
     """Read the database at `address`, which is there; its owner goes on, and nothing is written."""
     _begin(address)
     await _check_there(address)
-    return Reader(await within(_build_reader(address, reader_options(address)), address), address)
+    return Reader(await within(_build_reader(address, reader_options(address)), address, NOT_OPENED), address)
 
 
 async def look_up(address: Address, *wanted: bytes) -> list[bytes | None]:
@@ -91,7 +91,7 @@ async def _asked_twice(ask: Callable[[bool], Awaitable[T]], address: Address) ->
     """Ask so that a bucket which says no is heard at once; after a fault that may pass, with patience."""
     began = time.monotonic()
     try:
-        return await within(ask(False), address)  # noqa: FBT003 - as above
+        return await within(ask(False), address, NOT_OPENED)  # noqa: FBT003 - as above
     except StoreUnavailable as error:
         left = min(_PATIENCE, address.timeout - (time.monotonic() - began))
         if not error.retryable or left <= 0:
@@ -103,7 +103,7 @@ async def _asked_twice(ask: Callable[[bool], Awaitable[T]], address: Address) ->
     except TimeoutError:
         raise fault from fault.__cause__
     except ENGINE_ERRORS as error:
-        raise translate(error, address) from error
+        raise translate(error, address, NOT_OPENED) from error
 
 
 async def _look_up(address: Address, wanted: Sequence[bytes], *, patient: bool) -> list[bytes | None]:

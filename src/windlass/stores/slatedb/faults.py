@@ -26,6 +26,9 @@ _TICK: Final = re.compile(r"invalid clock tick.*last_tick=`(?P<last>[0-9]+)`, ne
 _SKEWED: Final = "RequestTimeTooSkewed"
 _WRONG: Final = {"301", "307", "400", "404", "405", "501"}
 _MOST_SHOWN: Final = 300
+MAY_BE_DONE: Final = "what was asked may still be done"
+NOT_BEGUN: Final = "nothing of what was asked was begun"
+NOT_OPENED: Final = "was not opened"
 
 
 def is_missing(error: BaseException) -> bool:
@@ -67,20 +70,20 @@ def unexpected(error: Exception) -> StoreUnavailable:
     return StoreUnavailable(f"a call to the store failed unexpectedly: {error!r}")
 
 
-def translate(error: BaseException, address: Address) -> WindlassError:
-    """Return the error that users see."""
+def translate(error: BaseException, address: Address, became: str = MAY_BE_DONE) -> WindlassError:
+    """Return the error that users see; what `became` of what was asked is told when it took too long."""
     if isinstance(error, WindlassError):
         return error
-    made = _translated(error, address)
+    made = _translated(error, address, became)
     made.__cause__ = error
     return made
 
 
-def _translated(error: BaseException, address: Address) -> WindlassError:
+def _translated(error: BaseException, address: Address, became: str) -> WindlassError:
     if is_fenced(error):
         return fenced(address)
     if isinstance(error, TimeoutError):
-        return late(address)
+        return late(address, became)
     if is_missing(error):
         return no_database(address)
     where, said = address.where, _said(error)[:_MOST_SHOWN]
@@ -114,13 +117,12 @@ def _translated(error: BaseException, address: Address) -> WindlassError:
             return StoreUnavailable(f"the engine of {where} failed: {said}; open it again", retryable=True)
 
 
-def late(address: Address, *, begun: bool = True) -> StoreUnavailable:
-    """Return the error of whoever has waited to the deadline, for a call that was begun or not."""
+def late(address: Address, became: str = MAY_BE_DONE) -> StoreUnavailable:
+    """Return the error of whoever has waited to the deadline, with what became of what was asked."""
     if address.is_remote:
         advice = f"check that the bucket {address.bucket!r} can be reached, and {address.credentials}"
     else:
         advice = "look whether its disk or the machine is overloaded"
-    became = "what was asked may still be done" if begun else "nothing of what was asked was begun"
     return StoreUnavailable(
         f"{address.where} did not answer within {address.timeout:g} s, and {became}: {advice}", retryable=True
     )

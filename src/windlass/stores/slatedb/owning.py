@@ -19,7 +19,7 @@ from windlass.stores.slatedb.calls import Call
 from windlass.stores.slatedb.database import Database
 from windlass.stores.slatedb.dispatcher import Dispatcher
 from windlass.stores.slatedb.doors import open_database
-from windlass.stores.slatedb.faults import fenced, late
+from windlass.stores.slatedb.faults import NOT_BEGUN, fenced, late
 from windlass.stores.slatedb.opening import prepare, read_begin
 from windlass.stores.slatedb.table import Table
 from windlass.stores.slatedb.untold import Untold
@@ -143,7 +143,7 @@ class Owning:
         """Tell those who have waited for too long; return what those are told who were not even served."""
         if self._dispatcher is not None:
             self._dispatcher.expire(time.monotonic() - self.patience, late(self._address))
-        return late(self._address, begun=False)
+        return late(self._address, NOT_BEGUN)
 
     @property
     def beat_is_due(self) -> bool:
