@@ -12,10 +12,11 @@ from windlass.core.errors import SchemaMissing, StoreUnavailable
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.faults import no_database
 
-LEAST_REQUEST: Final = 60.0
+LEAST_REQUEST: Final = 30.0
 """Seconds that one request may take at least, however soon a call is given up: a large object has to get through.
 
-One that does not is repeated, and all that is written later waits behind it."""
+One that does not is repeated, and all that is written later waits behind it: so it is no longer than it must be, for
+where a line goes dead without a word, nothing is written until then."""
 _REACH: Final = 3.0
 _named: Final[dict[str, ObjectStore]] = {}
 _guard: Final = threading.Lock()
