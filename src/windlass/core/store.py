@@ -259,7 +259,8 @@ class Store(Inspector, Moving, Protocol):
         """Give up to `limit` ready jobs to the caller, the most urgent first, each with a token of its own.
 
         Each claim charges an attempt. Jobs of these queues that have come due are promoted first; nothing is given
-        from a paused queue.
+        from a paused queue. Where jobs are large fewer may be given than there are, one at least, and then none of
+        those behind them.
         """
         ...
 

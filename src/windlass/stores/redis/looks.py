@@ -38,6 +38,8 @@ from windlass.stores.redis.rounds import Runs
 
 LOOKED_AT: Final = 500
 """Jobs that one script looks at for a page: the server does nothing else meanwhile."""
+MOST_SHOWN: Final = 16 * 1024 * 1024
+"""Bytes after which a script shows no more jobs, of which it always shows one."""
 MINUTE: Final = 60_000_000
 MINUTES_LOOKED_AT: Final = 24 * 60
 """Minutes that one script looks at, for the same reason: a week of them would take it tens of milliseconds."""
@@ -70,8 +72,10 @@ class Looks:
         self._prefix = prefix
 
     async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
-        """Return jobs with history and log."""
-        rows = _whole.decode(await self._look("get", {"ids": list(ids)}))
+        """Return jobs with history and log; many that are large are of several moments."""
+        rows: list[WholeRow | None] = []
+        while len(rows) < len(ids):
+            rows += _whole.decode(await self._look("get", {"ids": list(ids[len(rows) :]), "bytes": MOST_SHOWN}))
         return [None if row is None else whole_job_of(row) for row in rows]
 
     async def glance(self, ids: Collection[JobId]) -> dict[JobId, Glance]:

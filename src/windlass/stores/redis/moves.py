@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import chain, islice
-from typing import Final, Literal, TypeVar, cast
+from typing import Final, Literal, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -57,15 +57,24 @@ SMALL: Final = 1024 * 1024
 """Bytes of payload up to which an enqueue goes out together with others."""
 MOST_TOGETHER: Final = 1_000
 """Jobs or settlements in one script, unless one caller brings more: the server does nothing else meanwhile."""
+MOST_GIVEN: Final = 16 * 1024 * 1024
+"""Bytes after which a script gives no more jobs, of which it always gives one, for the same reason."""
 TRIES: Final = 10
 """How often a claim looks again while jobs come due faster than they can be promoted; then it takes what there is."""
 SERVERS_KEPT: Final = timedelta(days=1)
 PARCELS_KEPT: Final = timedelta(days=90)
 """How long it is known which parcel of a move came last: whoever goes on with the move must not take longer."""
 
-_claims = msgspec.msgpack.Decoder(tuple[bool, list[ClaimRow]])
+_claims = msgspec.msgpack.Decoder(tuple[bool, bool, list[ClaimRow]])
 _renewals = msgspec.msgpack.Decoder(tuple[int, list[bool | None]])
 _decode = msgspec.msgpack.Decoder().decode
+
+
+class Given(NamedTuple):
+    """What a claim gives, and whether there may be more that a next one would give."""
+
+    claims: list[Claim]
+    cut: bool = False
 
 
 class Moves:
@@ -116,12 +125,17 @@ class Moves:
         return [list(islice(done, len(batch))) for batch in batches]
 
     async def claim(self, request: ClaimRequest, request_id: str | None) -> list[Claim]:
-        """Give up to `limit` ready jobs."""
+        """Give up to `limit` ready jobs, fewer where they are large."""
+        return (await self.give(request, request_id)).claims
+
+    async def give(self, request: ClaimRequest, request_id: str | None) -> Given:
+        """Give up to `limit` ready jobs, and tell whether it are fewer since they are large."""
         if request.limit < 1 or not request.queues:
-            return []
+            return Given([])
         ask: Ask = {
             "queues": list(dict.fromkeys(request.queues)),
             "limit": request.limit,
+            "bytes": MOST_GIVEN,
             "lease": span(request.lease),
             "worker": request.worker,
             "by_priority": request.by_priority,
@@ -132,10 +146,10 @@ class Moves:
             # a token is its number behind this: no two are alike, also after the server has lost what it gave out
             seed = f"{self._tokens_begin}{self._caller.new_request_id()}-"
             ask |= {"seed": seed, "regardless": turn == TRIES}
-            due, rows = _claims.decode(await self._caller.once("claim", dict(ask), _turn_of(request_id, turn)))
+            due, cut, rows = _claims.decode(await self._caller.once("claim", dict(ask), _turn_of(request_id, turn)))
             if rows or not due:
-                return [claim_of(row, request.worker) for row in rows]
-        return []
+                return Given([claim_of(row, request.worker) for row in rows], cut)
+        return Given([])
 
     async def settle(self, settlements: Sequence[Settlement], request_id: str | None) -> list[SettleResult]:
         """Write how claims ended, each as one step of its own."""

@@ -65,14 +65,16 @@ class SpreadMoves:
         if request.by_priority and len(queues) > 1:
             raise NotAtomicHere("a claim by priority over several queues", "claim from one queue after the other")
         claims: list[Claim] = []
+        cut = False
         failures = Failures()
         for queue in queues:
-            if len(claims) < request.limit:
+            if len(claims) < request.limit and not cut:
                 asked = request._replace(queues=[queue], limit=request.limit - len(claims))
                 named = None if request_id is None else f"{request_id}@{queue}"
                 with failures.noted():
                     part = self._queues.claims(queue)
-                    claims += await (part.round if len(queues) > 1 else part.moves).claim(asked, named)
+                    given, cut = await (part.round if len(queues) > 1 else part.moves).give(asked, named)
+                    claims += given
         # what was claimed is the caller's, whatever became of the other queues
         failures.throw_unless(bool(claims))
         if not claims and not all(map(self._queues.has, queues)):

@@ -20,6 +20,8 @@ from windlass.testing.conformance.given import (
 )
 from windlass.testing.conformance.reach import at_once
 
+MIB = 1024 * 1024
+
 
 async def _payloads(client: Client, count: int) -> list[bytes]:
     return [(await claimed(client, "email")).job.payload for _ in range(count)]
@@ -238,3 +240,16 @@ async def test_by_priority_one_queue_gives_its_most_urgent_first(store: Store) -
 
     assert [claim.job.id for claim in claims] == [jobs[1].id, jobs[2].id, jobs[0].id]
     assert [claim.token for claim in again] == [claim.token for claim in claims]
+
+
+async def test_large_jobs_are_given_in_order_however_many_a_claim_gives(store: Store) -> None:
+    """A store may give fewer than it is asked for where jobs are large: then those behind them wait."""
+    jobs = [*(a_job("a", payload=b"." * MIB) for _ in range(18)), a_job("b")]
+    await enqueue_each(store, *jobs)
+
+    given: list[str] = []
+    while claims := await store.claim(wanting("a", "b", limit=100)):
+        assert {claim.delivery for claim in claims} == {1}
+        given += [claim.job.id for claim in claims]
+
+    assert given == [job.id for job in jobs]

@@ -1,7 +1,7 @@
 -- parts: asked base lines news places fields jobs holds receipts gate
 -- Give ready jobs to a worker, strictly in the order of the queues, or with by_priority as if they were one. The reply
--- is {whether more jobs came due than could be promoted, claims}; while more are due nothing is given, unless
--- ask.regardless.
+-- is {whether more jobs came due than could be promoted, whether the rest is for the next claim, claims}; while more are
+-- due nothing is given, unless ask.regardless. Once what is given is as large as ask.bytes the rest stays in line.
 local PROMOTED_AT_ONCE = 1000
 local AHEAD_AT_LEAST = 8
 
@@ -17,7 +17,7 @@ end
 -- the claims of an earlier answer that still hold their jobs
 local function claims_again(kept)
     local claims = {}
-    local seed, ids = cmsgpack.unpack(kept)
+    local seed, ids, cut = cmsgpack.unpack(kept)
     for at, id in ipairs(ids) do
         local job = read_job(id)
         if is_running(job, seed .. at) then
@@ -26,11 +26,12 @@ local function claims_again(kept)
             claims[#claims + 1] = claim_of(id, found, job.token, job.attempt, job.delivery, job.claimed_at, lease)
         end
     end
-    return claims
+    return cut, claims
 end
 
-local function reply(due, claims)
-    return array(2) .. (due and '\195' or '\194') .. array(#claims) .. table.concat(claims)
+local function reply(due, cut, claims)
+    return array(3)
+        .. (due and '\195' or '\194') .. (cut and '\195' or '\194') .. array(#claims) .. table.concat(claims)
 end
 
 local before = earlier_reply()
@@ -52,7 +53,7 @@ for _, queue in ipairs(ask.queues) do
     end
 end
 if more_due and not ask.regardless then
-    return reply(true, {})
+    return reply(true, false, {})
 end
 
 -- the lines of some queues that have a job of a kind that the caller knows
@@ -96,6 +97,12 @@ end
 
 local chosen = {}
 local queue_of = {}
+local found_of = {}
+local size = 0
+
+local function wants_more()
+    return #chosen < ask.limit and size < ask.bytes
+end
 
 -- choose the most urgent jobs of some queues, and take them out of their lines
 local function choose(names)
@@ -107,7 +114,7 @@ local function choose(names)
             open[#open + 1] = line
         end
     end
-    while #open > 0 and #chosen < ask.limit do
+    while #open > 0 and wants_more() do
         local best = 1
         for at = 2, #open do
             if is_before(open[at], open[best]) then
@@ -115,8 +122,15 @@ local function choose(names)
             end
         end
         local line = open[best]
-        chosen[#chosen + 1] = string.sub(line.head, ID_FROM)
-        queue_of[#chosen] = line.queue
+        local id = string.sub(line.head, ID_FROM)
+        local found = fields_of(job_key(id))
+        -- a server that is allowed to forget may have forgotten it
+        if found.head then
+            chosen[#chosen + 1] = id
+            queue_of[#chosen] = line.queue
+            found_of[#chosen] = found
+            size = size + #found.body + (found.more and #found.more or 0)
+        end
         line.taken = line.taken + 1
         if not look(line, ahead) then
             table.remove(open, best)
@@ -134,7 +148,7 @@ if ask.by_priority then
     choose(queues)
 else
     for _, queue in ipairs(queues) do
-        if #chosen < ask.limit then
+        if wants_more() then
             choose({queue})
         end
     end
@@ -147,33 +161,30 @@ local function freed(id, hold)
     return job.hold[3] == 'claimed'
 end
 
-local claims, given = {}, {}
+local cut = size >= ask.bytes
+local claims = {}
 local expires = later(ask.lease)
 for at, id in ipairs(chosen) do
     local hash = job_key(id)
-    local found = fields_of(hash)
-    -- a server that is allowed to forget may have forgotten it
-    if found.head then
-        given[#given + 1] = id
-        local token = ask.seed .. #given
-        local _, attempt, delivery = nil, 0, 0
-        if found.claim then
-            _, attempt, delivery = cmsgpack.unpack(found.claim)
-        end
-        attempt, delivery = attempt + 1, delivery + 1
-        call('HSET', hash, 'state', 'running', 'claim', cmsgpack.pack(token, attempt, delivery, now, ask.worker))
-        if found.progress then
-            call('HDEL', hash, 'progress')
-        end
-        if found.hold and freed(id, found.hold) then
-            found.key = nil
-        end
-        join(P .. 'leased|' .. queue_of[at], int(expires), id)
-        claims[#given] = claim_of(id, found, token, attempt, delivery, now, expires)
+    local found = found_of[at]
+    local token = ask.seed .. at
+    local _, attempt, delivery = nil, 0, 0
+    if found.claim then
+        _, attempt, delivery = cmsgpack.unpack(found.claim)
     end
+    attempt, delivery = attempt + 1, delivery + 1
+    call('HSET', hash, 'state', 'running', 'claim', cmsgpack.pack(token, attempt, delivery, now, ask.worker))
+    if found.progress then
+        call('HDEL', hash, 'progress')
+    end
+    if found.hold and freed(id, found.hold) then
+        found.key = nil
+    end
+    join(P .. 'leased|' .. queue_of[at], int(expires), id)
+    claims[at] = claim_of(id, found, token, attempt, delivery, now, expires)
 end
 flush()
 if #claims > 0 or ask.again then
-    keep_reply(cmsgpack.pack(ask.seed, given))
+    keep_reply(cmsgpack.pack(ask.seed, chosen, cut))
 end
-return reply(more_due, claims)
+return reply(more_due, cut, claims)

@@ -1,0 +1,93 @@
+"""Large payloads: no script gives or shows so many of them that nobody else is served meanwhile."""
+
+from typing import Final
+
+import pytest
+
+from tests.redis.cluster import new_cluster_url
+from tests.redis.proxy import Proxy
+from tests.stores.redis.calls import opened, wanting
+from windlass.core.filters import JobFilter
+from windlass.core.job import PreparedJob
+from windlass.core.store import Store
+from windlass.stores.redis import looks, moves
+from windlass.testing.conformance.given import a_job
+
+KIB: Final = 1024
+
+
+async def enqueued(store: Store, queue: str, count: int, *, size: int = KIB) -> list[PreparedJob]:
+    """Let there be jobs of a size."""
+    jobs = [a_job(queue, payload=b"." * size) for _ in range(count)]
+    await store.enqueue(jobs)
+    return jobs
+
+
+async def test_a_claim_leaves_in_line_what_is_too_large_to_be_given_with_the_first(
+    monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    monkeypatch.setattr(moves, "MOST_GIVEN", 10 * KIB)
+    jobs = await enqueued(store, "q", 30)
+
+    claims = await store.claim(wanting("q", limit=30))
+
+    assert [claim.job.id for claim in claims] == [job.id for job in jobs[:10]]
+    [stats] = await store.stats("q")
+    assert (stats.pending, stats.running) == (20, 10)
+    assert {job.attempt for job in await store.jobs(JobFilter(state=None), after=None, limit=100)} == {0, 1}
+
+
+async def test_a_job_that_is_too_large_for_a_claim_is_given_alone(
+    monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    monkeypatch.setattr(moves, "MOST_GIVEN", 10 * KIB)
+    [large, *_] = [*await enqueued(store, "q", 1, size=20 * KIB), *await enqueued(store, "q", 1)]
+
+    assert [claim.job.id for claim in await store.claim(wanting("q", limit=30))] == [large.id]
+
+
+@pytest.mark.parametrize("by_priority", [False, True])
+async def test_a_claim_goes_to_no_later_queue_while_large_jobs_are_left_in_the_first(
+    monkeypatch: pytest.MonkeyPatch, store: Store, *, by_priority: bool
+) -> None:
+    monkeypatch.setattr(moves, "MOST_GIVEN", 10 * KIB)
+    await enqueued(store, "a", 15)
+    await enqueued(store, "b", 1)
+
+    given = [await store.claim(wanting("a", "b", limit=30, by_priority=by_priority)) for _ in range(2)]
+
+    assert [[claim.job.queue for claim in claims] for claims in given] == [["a"] * 10, ["a"] * 5 + ["b"]]
+
+
+async def test_a_claim_that_was_cut_short_and_is_repeated_goes_to_no_later_queue_either(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(moves, "MOST_GIVEN", 10 * KIB)
+    with new_cluster_url(spread=True) as url:
+        async with opened(url) as store:
+            await enqueued(store, "a", 15)
+            await enqueued(store, "b", 1)
+
+            first, again = [await store.claim(wanting("a", "b", limit=30), request_id="r") for _ in range(2)]
+            rest = await store.claim(wanting("a", "b", limit=30))
+
+    assert [claim.job.queue for claim in first] == ["a"] * 10
+    assert [claim.token for claim in again] == [claim.token for claim in first]
+    assert [claim.job.queue for claim in rest] == ["a"] * 5 + ["b"]
+
+
+async def test_large_jobs_are_shown_by_several_scripts(
+    monkeypatch: pytest.MonkeyPatch, store: Store, proxy: Proxy
+) -> None:
+    monkeypatch.setattr(looks, "MOST_SHOWN", 10 * KIB)
+    jobs = await enqueued(store, "q", 25)
+    ids = [job.id for job in jobs]
+    await store.get(ids)
+
+    async with opened(proxy.url) as through:
+        before = proxy.requests
+        found = await through.get(ids)
+        requests = proxy.requests - before
+
+    assert [job and job.id for job in found] == ids
+    assert requests == 3
