@@ -1,16 +1,19 @@
 """Large payloads: no script gives or shows so many of them that nobody else is served meanwhile."""
 
+import asyncio
 from typing import Final
 
 import pytest
 
 from tests.redis.cluster import new_cluster_url
 from tests.redis.proxy import Proxy
-from tests.stores.redis.calls import opened, wanting
+from tests.stores.redis.calls import opened, settlement, wanting
+from windlass.core.errors import InvalidValue
 from windlass.core.filters import JobFilter
 from windlass.core.job import PreparedJob
 from windlass.core.store import Store
-from windlass.stores.redis import looks, moves
+from windlass.core.verdict import ToSucceeded
+from windlass.stores.redis import looks, moves, weight
 from windlass.testing.conformance.given import a_job
 
 KIB: Final = 1024
@@ -91,3 +94,81 @@ async def test_large_jobs_are_shown_by_several_scripts(
 
     assert [job and job.id for job in found] == ids
     assert requests == 3
+
+
+async def test_large_jobs_of_many_callers_go_in_several_requests(
+    monkeypatch: pytest.MonkeyPatch, store: Store, proxy: Proxy
+) -> None:
+    monkeypatch.setattr(weight, "BYTES_EACH", 100)
+    # the server knows both scripts from then on
+    await enqueued(store, "q", 1)
+    await enqueued(store, "q", 2)
+
+    async with opened(proxy.url) as through:
+        # there are connections enough, so that no other request is made
+        await asyncio.gather(*[through.kv_get([b"k"]) for _ in range(2)])
+        before = proxy.requests
+        await asyncio.gather(*[through.enqueue([a_job("q", payload=b"." * 10 * KIB)]) for _ in range(50)])
+        requests = proxy.requests - before
+
+    # the first goes alone, and of the others nine at a time
+    assert requests == 1 + 6
+    [stats] = await store.stats("q")
+    assert stats.pending == 53
+
+
+async def test_large_results_of_many_callers_go_in_several_requests(
+    monkeypatch: pytest.MonkeyPatch, store: Store, proxy: Proxy
+) -> None:
+    monkeypatch.setattr(weight, "BYTES_EACH", 100)
+    await enqueued(store, "q", 50)
+    claims = await store.claim(wanting("q", limit=50))
+    ended = [settlement(claim, ToSucceeded(b"." * 10 * KIB, "raw")) for claim in claims]
+    await store.settle(ended[:1])
+
+    async with opened(proxy.url) as through:
+        before = proxy.requests
+        await asyncio.gather(*[through.settle([each]) for each in ended[1:]])
+        requests = proxy.requests - before
+
+    assert requests == 6
+    [stats] = await store.stats("q")
+    assert stats.succeeded == 50
+
+
+async def test_a_call_that_is_too_large_for_a_request_is_refused_and_writes_nothing(
+    monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    [job] = await enqueued(store, "q", 1)
+    [claim] = await store.claim(wanting("q"))
+    monkeypatch.setattr(weight, "MOST_BYTES", 10 * KIB)
+    many = [a_job("q", payload=b"." * KIB) for _ in range(10)]
+
+    for call in (
+        store.enqueue(many),
+        store.enqueue(many, request_id="r"),
+        store.settle([settlement(claim, then=many)]),
+        store.settle([settlement(claim, kv={b"k": b"." * 10 * KIB})]),
+    ):
+        with pytest.raises(InvalidValue, match="split it into several"):
+            await call
+
+    [stats] = await store.stats("q")
+    assert (stats.pending, stats.running) == (0, 1)
+    assert [one.id for one in await store.jobs(JobFilter(), after=None, limit=10)] == [job.id]
+
+
+async def test_one_call_that_is_too_large_fails_none_beside_it(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
+    monkeypatch.setattr(weight, "MOST_BYTES", 400 * KIB)
+    # as much as makes up a request, in the proportion that there is
+    monkeypatch.setattr(weight, "BYTES_EACH", 25)
+    await enqueued(store, "q", 20)
+    claims = await store.claim(wanting("q", limit=20))
+    ended = [settlement(claim, ToSucceeded(b"." * KIB, "raw")) for claim in claims]
+    ended[10] = settlement(claims[10], ToSucceeded(b"." * 500 * KIB, "raw"))
+
+    answers = await asyncio.gather(*[store.settle([each]) for each in ended], return_exceptions=True)
+
+    assert [at for at, answer in enumerate(answers) if isinstance(answer, InvalidValue)] == [10]
+    [stats] = await store.stats("q")
+    assert (stats.succeeded, stats.running) == (19, 1)

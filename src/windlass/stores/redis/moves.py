@@ -50,15 +50,20 @@ from windlass.stores.redis.requests import (
     spans_kept,
     timing_of,
 )
+from windlass.stores.redis.weight import (
+    MOST_TOGETHER,
+    bytes_of_jobs,
+    check_size,
+    weight_of_jobs,
+    weight_of_settlements,
+)
 
 T = TypeVar("T")
 
 SMALL: Final = 1024 * 1024
 """Bytes of payload up to which an enqueue goes out together with others."""
-MOST_TOGETHER: Final = 1_000
-"""Jobs or settlements in one script, unless one caller brings more: the server does nothing else meanwhile."""
 MOST_GIVEN: Final = 16 * 1024 * 1024
-"""Bytes after which a script gives no more jobs, of which it always gives one, for the same reason."""
+"""Bytes after which a script gives no more jobs, of which it always gives one: others are served then."""
 TRIES: Final = 10
 """How often a claim looks again while jobs come due faster than they can be promoted; then it takes what there is."""
 SERVERS_KEPT: Final = timedelta(days=1)
@@ -85,10 +90,10 @@ class Moves:
         self._caller = caller
         self._tokens_begin = tokens_begin
         self._enqueues: Gather[Sequence[PreparedJob], list[Enqueued]] = Gather(
-            self._enqueue_plain, most=MOST_TOGETHER, weight=len
+            self._enqueue_plain, most=MOST_TOGETHER, weight=weight_of_jobs
         )
         self._settlements: Gather[Sequence[Settlement], list[SettleResult]] = Gather(
-            self._settle_many, most=MOST_TOGETHER, weight=len
+            self._settle_many, most=MOST_TOGETHER, weight=weight_of_settlements
         )
 
     async def close(self) -> None:
@@ -102,6 +107,8 @@ class Moves:
             return []
         if request_id is None and _is_plain(jobs):
             return await self._enqueues.ask(jobs)
+        # sooner than by the request, of which there would be copies by then
+        check_size(bytes_of_jobs(jobs))
         return await self._enqueue(jobs, request_id)
 
     async def _enqueue(self, jobs: Sequence[PreparedJob], request_id: str | None) -> list[Enqueued]:

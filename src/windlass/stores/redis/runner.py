@@ -21,6 +21,7 @@ from windlass.stores.redis.options import Options, Place
 from windlass.stores.redis.places import Places, open_place, places_of
 from windlass.stores.redis.requests import Ask, pack
 from windlass.stores.redis.scripts import Script, script
+from windlass.stores.redis.weight import check_size
 from windlass.stores.redis.wire import Wire
 
 T = TypeVar("T")
@@ -173,6 +174,7 @@ class Runner:
     async def run_on(self, wire: Wire, call: "_Call", deadline: float) -> bytes:
         """Run a script on one connection."""
         argument = call.argument(self._clock, self.name)
+        check_size(len(argument))
         reach("redis.before_script")
         call.sent = True
         try:

@@ -1,0 +1,51 @@
+"""What calls weigh: how many of them go out together, and when one is too large for the server."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from windlass.core.errors import InvalidValue
+from windlass.core.job import PreparedJob
+from windlass.core.requests import Settlement
+from windlass.core.verdict import ToSucceeded
+
+MOST_TOGETHER: Final = 1_000
+"""Jobs or settlements in one script, unless one caller brings more: the server does nothing else meanwhile."""
+BYTES_EACH: Final = 16 * 1024
+"""Bytes that weigh as much as a job: as many as make up 16 MiB go out together."""
+MOST_BYTES: Final = 256 * 1024 * 1024
+"""Bytes in one request: of twice as many the server reads none, and hangs up."""
+
+
+def bytes_of_jobs(jobs: Sequence[PreparedJob]) -> int:
+    """Return how large jobs are, but for what each has."""
+    return sum([len(job.payload) for job in jobs])
+
+
+def weight_of_jobs(jobs: Sequence[PreparedJob]) -> int:
+    """Return how much of `MOST_TOGETHER` an enqueue takes."""
+    return len(jobs) + bytes_of_jobs(jobs) // BYTES_EACH
+
+
+def weight_of_settlements(settlements: Sequence[Settlement]) -> int:
+    """Return how much of `MOST_TOGETHER` settlements take."""
+    weight = len(settlements)
+    size = 0
+    for _, _, verdict, _, then, kv in settlements:
+        if type(verdict) is ToSucceeded and verdict.result is not None:
+            size += len(verdict.result)
+        if then:
+            weight += len(then)
+            size += bytes_of_jobs(then)
+        if kv:
+            size += sum([len(value) for value in kv.values() if value is not None])
+    return weight + size // BYTES_EACH
+
+
+def check_size(size: int) -> None:
+    """Refuse a call that brings more bytes than one request may have, before anything is written."""
+    if size > MOST_BYTES:
+        message = (
+            f"a call with {size:,} bytes is over the {MOST_BYTES:,} that Redis is sent at once: split it into several, "
+            "or keep the data elsewhere and enqueue references to it"
+        )
+        raise InvalidValue(message)
