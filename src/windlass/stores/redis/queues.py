@@ -1,12 +1,13 @@
 """The queues of a store that are kept each under a hash tag of its own, and where things are."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from contextlib import suppress
 from typing import Final, NamedTuple, cast
 
 import msgspec
 
-from windlass.core.errors import StoreMoved
+from windlass.core.errors import StoreMoved, StoreUnavailable
 from windlass.core.ids import JobId
 from windlass.stores.redis.caller import Caller
 from windlass.stores.redis.failures import Failures
@@ -14,11 +15,14 @@ from windlass.stores.redis.keys import prefix_of, prefix_of_queue
 from windlass.stores.redis.looks import Looks
 from windlass.stores.redis.moves import Moves
 from windlass.stores.redis.moving import Moving
-from windlass.stores.redis.rounds import Rounds
+from windlass.stores.redis.requests import Ask
+from windlass.stores.redis.rounds import Rounds, Runs
 from windlass.stores.redis.runner import Runner
 
 MOST_QUEUES: Final = 1024
 """Queues that have a number of their own: with more, jobs of two queues may have the same number."""
+COMPARED_EVERY: Final = 60.0
+"""Seconds after which an enqueue looks whether home still knows the queues of this process."""
 
 
 class Part(NamedTuple):
@@ -35,7 +39,8 @@ class Queues:
     """Every queue, and `home`: the keys that belong to none, such as servers, locks and the caller's own values.
 
     Home knows the names of all queues. A name is written there before the first job of its queue, so no queue with jobs
-    is ever unknown.
+    is unknown, until home loses its last moments, as in a failover. What was lost is written again by whoever has found
+    the name before, is given a job of the queue, or works it.
     """
 
     def __init__(
@@ -56,6 +61,8 @@ class Queues:
         self._name = name
         self._new_request_id = new_request_id
         self._parts: dict[str, Part] = {}
+        self._numbers: dict[str, int] = {}
+        self._compared_at = 0.0
         self._home = prefix_of(name)
         caller = Caller(runner, self._home, new_request_id)
         moves = Moves(caller)
@@ -92,12 +99,12 @@ class Queues:
         if moved is not None:
             raise StoreMoved(moved.to)
 
-    async def of(self, queue: str) -> Part:
+    async def of(self, queue: str, *, in_round: bool = False) -> Part:
         """Return the keys of a queue, whose name is written down from now on."""
         if queue not in self._parts:
-            ask = {"queue": queue, "most": MOST_QUEUES}
-            number = cast("int", msgspec.msgpack.decode(await self._runner.run(self._home, "know_queue", ask)))
-            self._parts.setdefault(queue, self._part(queue, number))
+            number = await self._write_name(self._rounds if in_round else self._runner, queue)
+            self._numbers.setdefault(queue, number)
+            self._parts.setdefault(queue, self._part(queue, self._numbers[queue]))
         return self._parts[queue]
 
     async def taking(self, queue: str) -> Part:
@@ -105,7 +112,28 @@ class Queues:
         if queue not in self._vouched:
             await self._vouch(prefix_of_queue(self._name, queue))
             self._vouched.add(queue)
-        return await self.of(queue)
+        part = await self.of(queue)
+        now = asyncio.get_running_loop().time()
+        if now >= self._compared_at + COMPARED_EVERY:
+            # whoever only enqueues never asks home for anything else
+            self._compared_at = now
+            with suppress(StoreUnavailable):
+                await self._names(self._rounds)
+        return part
+
+    async def seen(self, queues: Iterable[str]) -> None:
+        """Let home know queues that have been met, which it may have lost; one that has nothing is no queue."""
+        for queue in set(queues) - self._parts.keys():
+            with suppress(StoreUnavailable):
+                if await self._is_there(self._rounds, queue):
+                    await self.of(queue, in_round=True)
+
+    async def settling(self, queue: str, *, with_jobs: bool) -> Part:
+        """Return the keys of a queue whose claims come to an end, which need not be known: their tokens are proof."""
+        if with_jobs and queue not in self._parts and await self._is_there(self._runner, queue):
+            # they need a number
+            return await self.of(queue)
+        return self.claims(queue)
 
     async def known(self, queue: str) -> Part | None:
         """Return the keys of a queue whose name was written down before."""
@@ -114,8 +142,39 @@ class Queues:
         return await self.of(queue)
 
     async def names(self) -> list[str]:
-        """Return the names of all queues, in order."""
-        return sorted(cast("list[str]", msgspec.msgpack.decode(await self._runner.look(self._home, "queues", {}))))
+        """Return the names of all queues, in order; those that home has lost are written there again."""
+        return await self._names(self._runner)
+
+    async def _names(self, runner: Runs) -> list[str]:
+        found = {*await self._names_at(runner, self._home)}
+        for lost in self._parts.keys() - found:
+            # they are known here, and whoever asks next tries again
+            with suppress(StoreUnavailable):
+                await self._write_name(self._rounds, lost)
+        return sorted(found | self._parts.keys())
+
+    async def _is_there(self, runner: Runs, queue: str) -> bool:
+        """Whether a queue ever had a job, as it says itself."""
+        return bool(await self._names_at(runner, prefix_of_queue(self._name, queue)))
+
+    async def _names_at(self, runner: Runs, prefix: str) -> list[str]:
+        return cast("list[str]", msgspec.msgpack.decode(await runner.look(prefix, "queues", {})))
+
+    async def _write_name(self, runner: Runs, queue: str) -> int:
+        """Write the name of a queue at home, and return its number: where home has none, the one that its jobs have."""
+        ask: Ask = {"queue": queue, "most": MOST_QUEUES}
+        number = await self._number(runner, self._home, "know_queue", ask)
+        if number is None:
+            number = self._numbers.get(queue)
+            if number is None:
+                last = await self._number(runner, prefix_of_queue(self._name, queue), "last_number", {"queue": queue})
+                number = None if last is None else last % MOST_QUEUES
+            number = await self._number(runner, self._home, "know_queue", {**ask, "sure": True, "number": number})
+        return cast("int", number)
+
+    async def _number(self, runner: Runs, prefix: str, name: str, ask: Ask) -> int | None:
+        run = runner.run if name == "know_queue" else runner.look
+        return cast("int | None", msgspec.msgpack.decode(await run(prefix, name, ask)))
 
     async def prefixes(self) -> list[str]:
         """Return what the keys of each queue begin with."""

@@ -28,7 +28,7 @@ from windlass.core.stats import TimingCount
 from windlass.stores.redis.failures import Failures
 from windlass.stores.redis.moves import Moves
 from windlass.stores.redis.one_queue import queue_of, refusal, refusal_of
-from windlass.stores.redis.queues import Queues
+from windlass.stores.redis.queues import Part, Queues
 from windlass.stores.redis.spread_schedules import SpreadSchedules
 
 A = TypeVar("A")
@@ -80,6 +80,8 @@ class SpreadMoves:
         if not claims and not all(map(self._queues.has, queues)):
             # a queue that nobody knows cannot tell
             await self._queues.refuse_if_moved()
+        # rescue must find them when this process dies
+        await self._queues.seen(claim.job.queue for claim in claims)
         return claims
 
     async def settle(self, settlements: Sequence[Settlement], request_id: str | None) -> list[SettleResult]:
@@ -91,7 +93,12 @@ class SpreadMoves:
             results = iter(await moves.settle(rest, request_id))
             return [next(results) if error is None else error for error in refused]
 
-        return await self._by_token(settlements, [one.token for one in settlements], settle, Settled.LOST)
+        with_jobs = {queue_of(one.token) for one in settlements if one.then}
+
+        async def find(queue: str) -> Part:
+            return await self._queues.settling(queue, with_jobs=queue in with_jobs)
+
+        return await self._by_token(settlements, [one.token for one in settlements], settle, Settled.LOST, find)
 
     async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
         """Let claims hold for `lease` from now.
@@ -101,13 +108,11 @@ class SpreadMoves:
         """
         queues = [queue_of(token) for _, token in claims]
         if len(set(queues)) == 1:
-            return await self._parts(claims, queues, lambda moves, part: moves.renew(part, lease), None)
+            return await self._parts(claims, queues, lambda moves, part: moves.renew(part, lease), None, self._held)
         answers = [None if queue is None else _NOT_KNOWN for queue in queues]
 
         async def renew(queue: str, places: Sequence[int]) -> None:
-            known = await self._queues.known(queue)
-            part = [claims[at] for at in places]
-            renewed = [None] * len(part) if known is None else await known.round.renew(part, lease)
+            renewed = await self._queues.claims(queue).round.renew([claims[at] for at in places], lease)
             for at, answer in zip(places, renewed, strict=True):
                 answers[at] = answer
 
@@ -208,6 +213,7 @@ class SpreadMoves:
     async def beat(self, server: ServerRecord) -> None:
         """Write that a server is live."""
         await self._queues.home.moves.beat(server)
+        await self._queues.seen(server.queues)
 
     async def leave(self, server_id: str) -> None:
         """Take a server out."""
@@ -227,16 +233,20 @@ class SpreadMoves:
         tokens: Sequence[Token],
         do: Callable[[Moves, Sequence[A]], Awaitable[list[R]]],
         otherwise: R,
+        find: Callable[[str], Awaitable[Part]] | None = None,
     ) -> list[R]:
         """Let each queue do its part; a token names the queue, and one that does not is nobody's."""
-        return await self._parts(asked, [queue_of(token) for token in tokens], do, otherwise)
+        return await self._parts(asked, [queue_of(token) for token in tokens], do, otherwise, find or self._held)
+
+    async def _held(self, queue: str) -> Part:
+        return await self._queues.settling(queue, with_jobs=False)
 
     async def _by_id(
         self, ids: Sequence[JobId], do: Callable[[Moves, Sequence[JobId]], Awaitable[list[R]]], otherwise: R
     ) -> list[R]:
         """Let each queue do its part, once it is known where each job is."""
         places = await self._queues.places_of(ids)
-        return await self._parts(ids, [places.get(job_id) for job_id in ids], do, otherwise)
+        return await self._parts(ids, [places.get(job_id) for job_id in ids], do, otherwise, self._queues.of)
 
     async def _parts(
         self,
@@ -244,16 +254,15 @@ class SpreadMoves:
         queues: Sequence[str | None],
         do: Callable[[Moves, Sequence[A]], Awaitable[list[R]]],
         otherwise: R,
+        find: Callable[[str], Awaitable[Part]],
     ) -> list[R]:
         answers = [otherwise] * len(asked)
         parts = _places_of(queues)
 
         async def one(queue: str, places: Sequence[int]) -> None:
-            known = await self._queues.known(queue)
-            if known is not None:
-                part = await do(known.moves, [asked[at] for at in places])
-                for at, answer in zip(places, part, strict=True):
-                    answers[at] = answer
+            part = await do((await find(queue)).moves, [asked[at] for at in places])
+            for at, answer in zip(places, part, strict=True):
+                answers[at] = answer
 
         if len(parts) == 1:
             await one(*parts.popitem())

@@ -3,10 +3,12 @@
 -- the reply tells for each whether the token holds.
 local LOG_LINES_KEPT = 500
 local answers = {}
+local some_hold = false
 for at, note in ipairs(ask.notes) do
     local job = read_job(note[1])
     answers[at] = is_running(job, note[2]) or false
     if answers[at] then
+        some_hold = true
         if note[3] then
             call('HSET', job.hash, 'progress', note[3])
         end
@@ -20,4 +22,4 @@ for at, note in ipairs(ask.notes) do
         end
     end
 end
-return cmsgpack.pack(answers)
+return cmsgpack.pack(answers), some_hold

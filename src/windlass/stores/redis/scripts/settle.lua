@@ -85,10 +85,12 @@ local function settle(settlement)
 end
 
 local results = {}
-local all_done = true
+local all_done, all_lost = true, true
 for at, settlement in ipairs(ask.settlements) do
     results[at] = settle(settlement)
     all_done = all_done and results[at] == 'done'
+    all_lost = all_lost and results[at] == 'lost'
 end
 finish()
-return cmsgpack.pack(all_done or results)
+-- what was lost stays so: it needs no receipt
+return cmsgpack.pack(all_done or results), not all_lost
