@@ -2,10 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from statistics import median_low
+from typing import Any, TypeVar
 
 import pytest
 
+from tests.redis.asking import ask
+from tests.redis.private import PrivateRedis
 from tests.redis.proxy import Proxy
 from tests.stores.redis.calls import a_claim, opened, settlement, wanting
 from windlass.core.filters import JobFilter
@@ -70,8 +73,49 @@ async def test_a_look_for_the_newest_is_made_of_small_scripts(
         proxy, store, lambda store: store.newest(chosen, before=None, limit=10, most=400)
     )
 
-    # of one queue fifty are read at a time, since the other may have as many
-    assert (page.jobs, page.next, requests) == ([], 201, 8)
+    assert (page.jobs, page.next, requests) == ([], 201, 4)
+
+
+async def test_jobs_of_many_queues_are_shown_in_order_however_few_are_read_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    monkeypatch.setattr(looks, "LOOKED_AT", 7)
+    # now and then many of one queue, then one each of several
+    jobs = [a_job(f"q{number % 5 if number % 3 else number // 60}") for number in range(300)]
+    for job in jobs:
+        await store.enqueue([job])
+    ids = [job.id for job in jobs]
+
+    forward = await store.jobs(JobFilter(), after=None, limit=200)
+    forward += await store.jobs(JobFilter(), after=forward[-1].seq, limit=200)
+    first = await store.newest(JobFilter(), before=None, limit=200, most=1_000)
+    second = await store.newest(JobFilter(), before=first.next, limit=200, most=1_000)
+
+    assert [job.id for job in forward] == ids
+    assert [job.id for job in (*first.jobs, *second.jobs)] == ids[::-1]
+    assert second.next is None
+
+
+async def test_a_look_through_many_queues_costs_about_as_much_as_one_through_a_single_one() -> None:
+    with PrivateRedis() as redis:
+        async with opened(redis.url) as store:
+            await store.enqueue([a_job("one") for _ in range(3_000)])
+            # more than a command in a script takes
+            ask(redis.url, "CONFIG", "SET", "slowlog-log-slower-than", 300, "slowlog-max-len", 10_000)
+            alone = await usual_cost(redis, store)
+            for number in range(100):
+                await store.enqueue([a_job(f"q{number}") for _ in range(500)])
+
+            # each of them is read a little of
+            assert await usual_cost(redis, store) < 6 * alone
+
+
+async def usual_cost(redis: PrivateRedis, store: Store) -> int:
+    """Return how long the server is mostly busy with one script of a look that finds nothing."""
+    ask(redis.url, "SLOWLOG", "RESET")
+    assert await store.jobs(JobFilter(tenant="nobody"), after=None, limit=10) == []
+    slow: list[Any] = ask(redis.url, "SLOWLOG", "GET", -1)
+    return median_low([int(micros) for _, _, micros, (command, *_), *_ in slow if command == "EVALSHA"])
 
 
 async def test_counts_of_many_minutes_are_read_in_parts(

@@ -39,7 +39,7 @@ from windlass.stores.redis.rounds import Runs
 LOOKED_AT: Final = 500
 """Jobs that one script looks at for a page: the server does nothing else meanwhile."""
 MOST_SHOWN: Final = 16 * 1024 * 1024
-"""Bytes after which a script shows no more jobs, of which it always shows one."""
+"""Bytes after which a script reads no more jobs, of which it always reads one."""
 MINUTE: Final = 60_000_000
 MINUTES_LOOKED_AT: Final = 24 * 60
 """Minutes that one script looks at, for the same reason: a week of them would take it tens of milliseconds."""
@@ -88,7 +88,7 @@ class Looks:
 
     async def jobs(self, chosen: JobFilter, *, after: int | None, limit: int) -> list[Job]:
         """Return a page of jobs; while others change them, they are of the moments at which they were looked at."""
-        ask: Ask = {**chosen_of(chosen), "most": LOOKED_AT}
+        ask: Ask = {**chosen_of(chosen), "most": LOOKED_AT, "bytes": MOST_SHOWN}
         found: list[Job] = []
         while len(found) < limit:
             ask |= {"after": after, "limit": limit - len(found)}
@@ -100,7 +100,7 @@ class Looks:
 
     async def newest(self, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> JobPage:
         """Return a page of jobs, the newest first; as `jobs` they are of several moments."""
-        ask = chosen_of(chosen)
+        ask: Ask = {**chosen_of(chosen), "bytes": MOST_SHOWN}
         found: list[Job] = []
         more = True
         while more and most > 0 and len(found) < limit:

@@ -1,9 +1,8 @@
--- parts: asked base fields whole matching
--- A page of the jobs that match, the newest first, those before ask.before. At most ask.most are looked at, so that others
--- are served meanwhile. The reply is {the last that was looked at, whether there are more, how many were
--- looked at, jobs}.
+-- parts: asked base fields whole matching merging
+-- A page of the jobs that match, the newest first, those before ask.before. At most ask.most are looked at, and no more once
+-- what is read is as large as ask.bytes, so that others are served meanwhile. The reply is {the last that was looked at,
+-- whether there are more, how many were looked at, jobs}.
 local FEW = 10000
-local AHEAD_AT_LEAST = 50
 local SEQ_FROM = 13
 local ID_FROM = 21
 local queues = ask.queues or call('SMEMBERS', P .. 'queues')
@@ -64,45 +63,45 @@ local function few()
     return found
 end
 
--- The newest jobs of every queue, and the number beyond which it is not known what follows: the last of a queue that has
--- more.
-local function ahead_of_all()
-    local line = ask.state == 'dead' and 'dead|' or 'jobs|'
-    local before = ask.before and '(' .. int(ask.before) or '+inf'
-    local each = math.min(ask.most, math.max(AHEAD_AT_LEAST, math.floor(ask.most / math.max(#queues, 1))))
-    local found = {}
-    local horizon = -math.huge
-    for _, queue in ipairs(queues) do
-        local page = call('ZRANGE', P .. line .. queue, before, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, each, 'WITHSCORES')
-        for at = 1, #page, 2 do
-            found[#found + 1] = {tonumber(page[at + 1]), page[at]}
-        end
-        if #page == 2 * each then
-            horizon = math.max(horizon, tonumber(page[#page]))
-        end
+-- let those few be given one by one, as the jobs of lines are
+local function one_by_one(ahead)
+    table.sort(ahead, function(one, other) return one[1] > other[1] end)
+    local at = 0
+    local function next_job()
+        at = at + 1
+        return ahead[at][1], ahead[at][2]
     end
-    return found, horizon
+    return next_job, function() return at < #ahead end
 end
 
-local ahead, horizon = few(), -math.huge
-if not ahead then
-    ahead, horizon = ahead_of_all()
+-- the jobs of all queues
+local function of_all()
+    local lines = {}
+    for at, queue in ipairs(queues) do
+        lines[at] = P .. (ask.state == 'dead' and 'dead|' or 'jobs|') .. queue
+    end
+    return merged(lines, ask.before and '(' .. int(ask.before) or '+inf', '-inf', true)
 end
-table.sort(ahead, function(one, other) return one[1] > other[1] end)
+
+local next_job, has_more
+local ahead = few()
+if ahead then
+    next_job, has_more = one_by_one(ahead)
+else
+    next_job, has_more = of_all()
+end
 
 local found = {}
 local last = ask.before
-local looked = 0
-for _, pair in ipairs(ahead) do
-    if #found >= ask.limit or looked >= ask.most or pair[1] < horizon then
-        break
+local looked, size = 0, 0
+while has_more() and #found < ask.limit and looked < ask.most and size + carried < ask.bytes do
+    local id
+    last, id = next_job()
+    if matches(id) then
+        found[#found + 1] = whole_job(id, fields_of(P .. 'job|' .. id))
+        size = size + #found[#found]
     end
-    if matches(pair[2]) then
-        found[#found + 1] = whole_job(pair[2], fields_of(P .. 'job|' .. pair[2]))
-    end
-    last = pair[1]
     looked = looked + 1
 end
-local more = looked < #ahead or horizon > -math.huge
 return array(4)
-    .. number(last) .. (more and '\195' or '\194') .. number(looked) .. array(#found) .. table.concat(found)
+    .. number(last) .. (has_more() and '\195' or '\194') .. number(looked) .. array(#found) .. table.concat(found)

@@ -37,8 +37,12 @@ local function payload_from(body)
     return at + 1 + 2 ^ (string.byte(body, at) - 0xc4)
 end
 
+-- bytes that were read of that
+local carried = 0
+
 local function carries_text(hash)
     local body = call('HGET', hash, 'body')
+    carried = carried + #body
     return string.find(body, ask.payload_text, payload_from(body), true)
 end
 
