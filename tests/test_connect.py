@@ -51,6 +51,17 @@ def test_no_message_shows_a_password(url: str) -> None:
     assert "secret" not in str(refused.value)
 
 
+@pytest.mark.parametrize("scheme", ["redis", "redis+cluster", "postgres"])
+@pytest.mark.parametrize(
+    "password", ["p?secret", "p?secret=1", "p?timeout=5&secret", "p?create=secret", "p?a=1&secret="]
+)
+def test_no_message_shows_a_part_of_a_password_with_a_question_mark(scheme: str, password: str) -> None:
+    with pytest.raises(InvalidURL) as refused:
+        windlass.connect(f"{scheme}://ann:{password}@host/0")
+
+    assert "secret" not in str(refused.value)
+
+
 def test_a_url_that_is_no_string_is_refused() -> None:
     with pytest.raises(InvalidURL, match="takes a URL or a store"):
         windlass.connect(Path("jobs.db"))  # type: ignore[arg-type]

@@ -26,6 +26,8 @@ class StoreURL:
     host: str = field(repr=False)
     path: str
     options: Mapping[str, str] = field(repr=False)
+    is_cut: bool = False
+    """Whether an "@" stands among the options: perhaps a password has a "?", and what follows it is part of that."""
 
     def check_options(self, known: Mapping[str, Collection[str] | None]) -> None:
         """Refuse an option that this store does not have, or a value that it does not take; None is for any text."""
@@ -33,6 +35,8 @@ class StoreURL:
             if name not in known:
                 self._refuse_option(name, known)
             values = known[name]
+            if self.is_cut and not (value if values is None else value in values):
+                self._refuse_unseen()
             if values is None and not value:
                 message = f"option {name!r} of the {self.scheme}:// URL is empty: give it a value, or leave it out"
                 raise InvalidURL(message)
@@ -48,8 +52,17 @@ class StoreURL:
         return f"{url}{mark}{name}={value}"
 
     def _refuse_option(self, name: str, known: Collection[str]) -> NoReturn:
+        if self.is_cut:
+            self._refuse_unseen()
         taken = f"it takes {', '.join(known)}" if known else "it takes none"
         message = f"{self.scheme}:// has no option {name[:40]!r}{_meant(name, known) or f': {taken}'}"
+        raise InvalidURL(message)
+
+    def _refuse_unseen(self) -> NoReturn:
+        message = (
+            f"an option of the {self.scheme}:// URL cannot be read, and an '@' follows the '?': write '%3F' for a '?' "
+            "in a user or a password, and '%40' for an '@' in an option"
+        )
         raise InvalidURL(message)
 
 
@@ -74,7 +87,7 @@ def parse(url: object, schemes: Collection[str]) -> StoreURL:
     if parts.fragment:
         message = f"a {scheme}:// URL has no part after '#': write '%23' for a '#' in a name"
         raise InvalidURL(message)
-    return StoreURL(scheme, parts.netloc, unquote(parts.path), _options(scheme, parts.query))
+    return StoreURL(scheme, parts.netloc, unquote(parts.path), _options(scheme, parts.query), "@" in parts.query)
 
 
 def _options(scheme: str, query: str) -> dict[str, str]:
