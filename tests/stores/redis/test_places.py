@@ -47,6 +47,15 @@ async def test_a_node_that_does_not_answer_is_the_last_to_be_asked_for_the_way_t
     assert {await places.find(f"{{w|{queue}}}|", in_time()) for queue in "abc"} == {THREE}
 
 
+@pytest.mark.parametrize("host", ["", "?"])
+async def test_a_node_that_does_not_know_the_host_of_another_means_its_own(host: str) -> None:
+    places = InCluster(CLUSTER)
+
+    places.moved(PREFIX, ONE, Refused(f"MOVED 3999 {host}:{TWO.port}"))
+
+    assert await places.find(PREFIX, in_time()) == TWO
+
+
 async def test_a_late_loss_does_not_make_the_way_forgotten_that_was_learnt_meanwhile() -> None:
     places = InCluster(CLUSTER)
     places.moved(PREFIX, ONE, Refused(f"MOVED 1 {THREE}"))

@@ -13,6 +13,8 @@ from windlass.stores.redis.wire import Wire, open_wire
 logger = logging.getLogger("windlass.redis")
 
 _ONE_SENTINEL: Final = 1.0
+_SAME_HOST: Final = ("", "?")
+"""What stands for the host of another node where the one that was asked does not know it."""
 _MASTER: Final = b"\r\nrole:master\r\n"
 
 
@@ -131,9 +133,8 @@ class InCluster:
         if place != (self._at.get(prefix) or self._nodes[0]):
             return
         if is_elsewhere(error):
-            # a node that does not know its own name leaves the host empty
             host, _, port = str(error).rpartition(" ")[2].rpartition(":")
-            self._at[prefix] = named = Place(host or place.host, int(port))
+            self._at[prefix] = named = Place(place.host if host in _SAME_HOST else host, int(port))
             if named not in self._nodes:
                 self._nodes.append(named)
         else:
