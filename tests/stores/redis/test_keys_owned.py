@@ -74,7 +74,7 @@ async def fill(store: Store) -> str:
         ("DEL ready|q|a", r"kinds\|q: there is no line of 'a'"),
         ("DEL kinds|q", "its kind is not known to the queue"),
         ("HSET job|{dead} state running", r"ended\|q\|dead: its job .* is running"),
-        ("PERSIST receipt|r", r"receipt\|r: it never expires"),
+        ("PERSIST receipt|settle:r", r"receipt\|settle:r: it never expires"),
         ("PERSIST lock|l", r"lock\|l: it never expires"),
         ("PERSIST timed", "timed: it never expires"),
         ("DEL unpacked", "unpacked_at: of"),

@@ -28,7 +28,8 @@ touch them together; with `?spread=queues` those of a queue begin with `{windlas
                                goes after eight days
     hold|NAME                  who holds a unique key; goes with the job, or when its time is over
     timed                      sorted set: the names of keys that time alone frees, by that time; goes with the last
-    receipt|REQUEST            what was answered to a request; goes a minute after the deadline of the call, or after
+    receipt|REQUEST            what was answered to a request, whose name begins with the kind of call where its caller
+                               has named it; goes a minute after the deadline of the call, or after
                                ten minutes where the caller has named it
     lock|NAME                  who has a lock; goes when its time is over
     kv, kv_keys                hash and sorted set: the caller's own values, and their keys in order
