@@ -1,5 +1,6 @@
 """What changes a store's keys: one script for each call, or for the calls of many callers."""
 
+import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import chain, islice
@@ -58,6 +59,7 @@ from windlass.stores.redis.weight import (
     weight_of_settlements,
 )
 
+logger = logging.getLogger("windlass.redis")
 T = TypeVar("T")
 
 SMALL: Final = 1024 * 1024
@@ -232,9 +234,10 @@ class Moves:
             "keep": kept(retention, State.DEAD),
             "failure": failure_of(failure),
         }
-        return [
-            Rescued(JobId(job_id), STATES[state]) for job_id, state in _decode(await self._caller.once("rescue", ask))
-        ]
+        rescued, refused = _decode(await self._caller.once("rescue", ask))
+        for job_id, why in refused:
+            logger.error("the claim on job %s cannot be rescued: %s", job_id, why)
+        return [Rescued(JobId(job_id), STATES[state]) for job_id, state in rescued]
 
     async def promote(self, *, limit: int) -> int:
         """Make due jobs pending."""

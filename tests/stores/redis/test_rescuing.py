@@ -1,0 +1,72 @@
+"""Claims that are taken back, and what must not keep that from happening."""
+
+import logging
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from tests.redis.asking import ask
+from tests.redis.keys import prefix_of, servers_of
+from tests.stores.redis.calls import MINUTE, NOW, settlement, wanting
+from windlass.core.looks import ServerRecord
+from windlass.core.requests import RescueRequest, Settled
+from windlass.core.retention import KEEP_ALL
+from windlass.core.store import Store
+from windlass.testing.conformance.given import a_job
+
+
+@pytest.mark.parametrize("field", ["head", "claim"])
+async def test_a_job_that_cannot_be_read_keeps_no_other_from_being_rescued(
+    url: str, store: Store, caplog: pytest.LogCaptureFixture, field: str
+) -> None:
+    """B18."""
+    jobs = [a_job("q") for _ in range(30)]
+    await store.enqueue(jobs)
+    await store.claim(wanting("q", limit=30, lease=timedelta(0)))
+    broken = jobs.pop(7)
+    [server] = servers_of(url)
+    ask(server, "HSET", f"{{{prefix_of(url)}}}|job|{broken.id}", field, "\x91")
+
+    with caplog.at_level(logging.ERROR, "windlass.redis"):
+        rescued = [await store.rescue(RescueRequest(), KEEP_ALL) for _ in range(2)]
+
+    assert [{one.id for one in each} for each in rescued] == [{job.id for job in jobs}, set()]
+    assert f"the claim on job {broken.id} cannot be rescued: " in caplog.text
+    assert {claim.job.id for claim in await store.claim(wanting("q", limit=30))} == {job.id for job in jobs}
+
+
+async def test_a_job_that_cannot_be_written_keeps_no_other_from_being_rescued(
+    url: str, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """B18."""
+    jobs = [a_job("q") for _ in range(3)]
+    await store.enqueue(jobs)
+    await store.claim(wanting("q", limit=3, lease=timedelta(0)))
+    [server] = servers_of(url)
+    # where a list should be
+    ask(server, "SET", f"{{{prefix_of(url)}}}|history|{jobs[1].id}", "text")
+
+    rescued = await store.rescue(RescueRequest(), KEEP_ALL)
+
+    assert {one.id for one in rescued} == {jobs[0].id, jobs[2].id}
+    assert f"the claim on job {jobs[1].id} cannot be rescued: " in caplog.text
+    [stats] = await store.stats()
+    assert (stats.pending, stats.running) == (2, 1)
+
+
+async def test_a_server_that_is_started_again_by_the_same_name_keeps_no_claim_of_the_one_before_alive(
+    store: Store,
+) -> None:
+    """B11."""
+    before = ServerRecord("s#1", "s", "host", 7, "1.0", NOW, NOW, queues=("q",), running=2)
+    await store.beat(before)
+    await store.enqueue([a_job("q"), a_job("q")])
+    [ran_out] = await store.claim(wanting("q", lease=timedelta(0), worker="s"))
+    [held] = await store.claim(wanting("q", lease=MINUTE, worker="s"))
+
+    for again in (replace(before, running=0), replace(before, id="s#2", running=0)):
+        await store.beat(again)
+
+    assert [one.id for one in await store.rescue(RescueRequest(), KEEP_ALL)] == [ran_out.job.id]
+    assert await store.settle([settlement(ran_out), settlement(held)]) == [Settled.LOST, Settled.DONE]
