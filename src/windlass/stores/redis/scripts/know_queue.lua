@@ -28,6 +28,7 @@ end
 call('SADD', P .. 'queues', ask.queue)
 if not number_of then
     number_of = ask.number or free_number()
-    call('HSET', P .. 'queue_numbers', ask.queue, number_of)
 end
+-- a write in any case, so that whoever waits for replicas waits until they have what was there before
+call('HSET', P .. 'queue_numbers', ask.queue, number_of)
 return number(number_of)
