@@ -209,7 +209,8 @@ async def test_connections_that_the_server_has_ended_while_idle_are_noticed(thro
     await through.kv_write(KvWrite(b"k", b"v"))
 
     assert len(idle) == 3
-    assert proxy.requests - before == 1
+    # one of them looks at the server, which may be another by now
+    assert proxy.requests - before == 2
 
 
 async def test_fifty_callers_share_two_connections(url: str, proxy: Proxy) -> None:

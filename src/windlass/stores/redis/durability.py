@@ -80,8 +80,12 @@ class Durability(NamedTuple):
 
 async def information(runner: Runner, prefix: str) -> dict[str, str]:
     """Return what the server tells of itself."""
-    text = cast("bytes", await runner.ask(prefix, "INFO")).decode(errors="replace")
-    return {name: value.strip() for name, value in _LINE.findall(text)}
+    return facts_of(cast("bytes", await runner.ask(prefix, "INFO")))
+
+
+def facts_of(text: bytes) -> dict[str, str]:
+    """Return by name what a server answers to `INFO`."""
+    return {name: value.strip() for name, value in _LINE.findall(text.decode(errors="replace"))}
 
 
 async def durability(runner: Runner, prefix: str, info: dict[str, str]) -> Durability:
@@ -114,11 +118,12 @@ async def tell(runner: Runner, prefix: str, info: dict[str, str], where: str) ->
     on_disk, when_full = found.on_disk, found.when_full
     # who cannot see what is kept cannot mend it either, and would be warned at each start
     bad = when_full is not None or (on_disk.level != "ok" and found.appendonly is not None)
-    said = _line(on_disk) if when_full is None else f"{_line(on_disk)}; {_line(when_full)}"
+    said = line_of(on_disk) if when_full is None else f"{line_of(on_disk)}; {line_of(when_full)}"
     logger.log(logging.WARNING if bad else logging.INFO, "%s: %s", where, said)
 
 
-def _line(finding: Finding) -> str:
+def line_of(finding: Finding) -> str:
+    """Return in one line what was found, and what to do if it is not well."""
     return finding.message if finding.level == "ok" else f"{finding.message}: {finding.advice}"
 
 

@@ -32,6 +32,10 @@ class Places(Protocol):
         """
         ...
 
+    def leads_to(self, place: Place) -> bool:
+        """Whether somebody says that the keys are at `place`, so that it is not only asked for the way."""
+        ...
+
 
 class OnePlace:
     """A server that stays where the URL says."""
@@ -50,6 +54,10 @@ class OnePlace:
         if is_elsewhere(error):
             message = f"{self._where} is a node of a Cluster: write redis+cluster:// in place of redis://"
             raise StoreUnavailable(message) from error
+
+    def leads_to(self, place: Place) -> bool:  # noqa: ARG002 - no other is asked
+        """Return True."""
+        return True
 
 
 class BySentinel:
@@ -97,6 +105,10 @@ class BySentinel:
             self._master = None
             self._sentinels.append(self._sentinels.pop(0))
 
+    def leads_to(self, place: Place) -> bool:  # noqa: ARG002 - no other is asked
+        """Return True."""
+        return True
+
     async def _ask(self, sentinel: Place) -> Place | None:
         try:
             wire = await open_sentinel(self._options, sentinel)
@@ -142,6 +154,10 @@ class InCluster:
             # the last that is asked for the way to any prefix
             self._nodes.remove(place)
             self._nodes.append(place)
+
+    def leads_to(self, place: Place) -> bool:
+        """Whether a node has named it."""
+        return place in self._at.values()
 
 
 def places_of(options: Options) -> Places:

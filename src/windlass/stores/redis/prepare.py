@@ -7,7 +7,7 @@ import msgspec
 
 from windlass.core.errors import SchemaMissing, SchemaTooNew, StoreUnavailable
 from windlass.core.migrating import Standing
-from windlass.stores.redis.durability import information, tell, told_by
+from windlass.stores.redis.durability import facts_of, information, line_of, logger, tell, told_by
 from windlass.stores.redis.keys import LAYOUT
 from windlass.stores.redis.options import Options, Place
 from windlass.stores.redis.runner import Runner
@@ -32,6 +32,7 @@ async def prepare(runner: Runner, prefix: str, options: Options) -> None:
     if version > LAYOUT:
         raise SchemaTooNew(options.where, version, LAYOUT)
     await tell(runner, prefix, info, options.where)
+    runner.inspect(Inspection(options, info).look)
 
 
 class Vouching:
@@ -51,6 +52,27 @@ class Vouching:
         if place not in self._looked_at:
             _check(await information(self._runner, prefix), self._options)
             self._looked_at.add(place)
+
+
+class Inspection:
+    """Looks at servers that are connected to later: one that took over or was started again may have other settings."""
+
+    def __init__(self, options: Options, info: dict[str, str]) -> None:
+        """Know the server that was looked at first, by what it tells."""
+        self._options = options
+        self._seen = {info.get("run_id")}
+
+    def look(self, text: bytes) -> None:
+        """Refuse a server as at the open, unless it was seen before; warn where jobs may be lost."""
+        info = facts_of(text)
+        run_id = info.get("run_id")
+        if run_id in self._seen:
+            return
+        _check(info, self._options)
+        forgets = told_by(info).when_full
+        if forgets is not None:
+            logger.warning("%s: %s", self._options.where, line_of(forgets))
+        self._seen.add(run_id)
 
 
 def _check(info: dict[str, str], options: Options) -> None:

@@ -5,7 +5,7 @@ import random
 import secrets
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Generic, TypeVar
 
 from windlass.core.clock import Clock
@@ -57,6 +57,12 @@ class Runner:
         self._away = Away(options.where)
         self.met: str | None = None
         """What a call has met last, as users are told; None before that."""
+        self._answered: set[Place] = set()
+        self._inspect: Callable[[bytes], None] | None = None
+
+    def inspect(self, look: Callable[[bytes], None]) -> None:
+        """Show `look` what every server tells of itself that is connected to from now on; it raises to refuse one."""
+        self._inspect = look
 
     def look(self, prefix: str, name: str, ask: Ask, *, in_round: bool = False) -> Awaitable[bytes]:
         """Run a script that only reads."""
@@ -101,7 +107,7 @@ class Runner:
     def _at(self, place: Place) -> Connections[Wire]:
         if place not in self._connections:
             self._connections[place] = Connections(
-                lambda timeout: _open(self._options, place, timeout),
+                lambda timeout: self._open(place, timeout),
                 most=self._options.connections,
                 where=self._options.where,
                 is_lost=lambda error: kind(error) is Fault.LOST,
@@ -109,6 +115,18 @@ class Runner:
                 patient=False,
             )
         return self._connections[place]
+
+    async def _open(self, place: Place, timeout: float) -> Wire:
+        async with asyncio.timeout(timeout if self._options.form == "single" else min(timeout, ONE_OF_SEVERAL)):
+            wire = await open_place(self._options, place)
+            if self._inspect is not None and (place in self._answered or self._places.leads_to(place)):
+                # it may be another one by now, or have other settings
+                try:
+                    self._inspect(bytes(await wire.ask("INFO")))
+                except BaseException:
+                    wire.terminate()
+                    raise
+            return wire
 
     async def _run(self, call: "_Call") -> bytes:
         return self._heard(call, await self._finish(call))
@@ -162,6 +180,8 @@ class Runner:
             self._learn(tries, place, error)
             raise
         self._away.forget(tries.prefix, place)
+        if place not in self._answered:
+            self._answered.add(place)
         return reply
 
     def _pass_by(self, tries: "_Tries[T]", place: Place) -> None:
@@ -287,8 +307,3 @@ class _Call(_Tries[bytes]):
         if self.in_doubt:
             self._ask["again"] = True
         return pack(self._ask)
-
-
-async def _open(options: Options, place: Place, timeout: float) -> Wire:
-    async with asyncio.timeout(timeout if options.form == "single" else min(timeout, ONE_OF_SEVERAL)):
-        return await open_place(options, place)
