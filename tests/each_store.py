@@ -12,6 +12,7 @@ from tests.postgres.cluster import GIVEN, cluster
 from tests.postgres.pgbouncer import through_pgbouncer
 from tests.postgres.ready import ready_schema
 from tests.redis.cluster import new_cluster_url
+from tests.redis.keys import with_options
 from tests.redis.server import new_url as new_redis_url
 from tests.slatedb.engine import begin_engine
 from tests.slatedb.s3 import new_bucket_url
@@ -33,9 +34,10 @@ _ASKED: Final = next((stores for name, stores in _ASKED_FOR.items() if os.enviro
 _BEHIND: Final = {"http+memory": "memory", "http+sqlite": "sqlite", "http+slatedb": "slatedb+memory"}
 SERVED: Final = tuple(_BEHIND)
 """Stores that are served over HTTP."""
-LEAN: Final = () if _ASKED else ("slatedb+file", "slatedb+s3", "http+slatedb", "http+sqlite")
-"""Stores that differ from others by where jobs are kept, or by the way there. They share the conformance suite: each
-call is shown on one of them, and on all by slow tests, as is what servers make of the calls."""
+LEAN: Final = () if _ASKED else ("redis+spread", "slatedb+file", "slatedb+s3", "http+slatedb", "http+sqlite")
+"""Stores that differ from others by where jobs are kept, by the names of their keys, or by the way there. They share
+the conformance suite: each call is shown on one of them, and on all by slow tests, as is what servers make of the
+calls."""
 STORES: Final = _ASKED or (
     "memory",
     "sqlite",
@@ -67,6 +69,9 @@ def new_url(store: str, *, with_tables: bool = False) -> Generator[str]:
         case "redis":
             with new_redis_url() as url:
                 yield url
+        case "redis+spread":
+            with new_redis_url() as url:
+                yield with_options(url, "spread=queues")
         case "slatedb+memory":
             yield f"slatedb+memory://test-{next(_numbers)}"
         case "slatedb+file":
