@@ -27,6 +27,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Claim, PreparedJob
 from windlass.core.requests import ClaimRequest, Settlement
 from windlass.core.verdict import ToSucceeded
+from windlass.stores.postgres.enqueuer import PATIENCE
 from windlass.stores.postgres.moves.ack import ack_many
 from windlass.stores.postgres.moves.claim import Heads, claim_heads
 from windlass.stores.postgres.moves.enqueue import insert_plain
@@ -170,7 +171,7 @@ def claim() -> Work[Heads]:
 def ack(claims: Sequence[Claim], *, keep: bool) -> Work[object]:
     """Settle what was claimed."""
     settlements = [Settlement(one.job.id, one.token, ToSucceeded(), keep=keep) for one in claims]
-    return ack_many(Changes(), settlements, uuid4().hex)
+    return ack_many(Changes(), settlements, uuid4().hex, patience=PATIENCE)
 
 
 async def run(connection: Connection, work: Work[T]) -> T:

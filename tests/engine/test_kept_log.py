@@ -1,7 +1,7 @@
 import asyncio
 import io
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -96,7 +96,7 @@ async def test_a_driver_that_logs_while_it_writes_lines_makes_no_lines_of_them(
     note, settle = app.client.store.note, app.client.store.settle
     jobs: list[object] = []
 
-    async def chatty_note(notes: list[Note]) -> list[bool]:
+    async def chatty_note(notes: list[Note]) -> Sequence[bool | None]:
         theirs.warning("a driver writes %d notes", len(notes))
         return await note(notes)
 

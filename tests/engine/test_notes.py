@@ -22,13 +22,14 @@ class Taking:
         self.go = asyncio.Event()
         self.go.set()
         self.errors: list[Exception] = []
+        self.locked: set[str] = set()
 
-    async def note(self, notes: Sequence[Note]) -> list[bool]:
+    async def note(self, notes: Sequence[Note]) -> list[bool | None]:
         await self.go.wait()
         if self.errors:
             raise self.errors.pop()
         self.calls.append(list(notes))
-        return [True] * len(notes)
+        return [None if note.token in self.locked else True for note in notes]
 
 
 class Talkative(Taking):
@@ -38,7 +39,7 @@ class Talkative(Taking):
         super().__init__()
         self.notes: Notes | None = None
 
-    async def note(self, notes: Sequence[Note]) -> list[bool]:
+    async def note(self, notes: Sequence[Note]) -> list[bool | None]:
         if self.notes is not None:
             self.notes.add(a_line("one more"))
         await asyncio.sleep(0)
@@ -114,6 +115,57 @@ async def test_what_the_store_does_not_take_is_said_and_survived(
 
     assert [note.lines for call in store.calls for note in call] == [(("info", "kept"),)]
     assert "1 notes of jobs could not be written" in caplog.text
+
+
+async def test_what_a_locked_job_notes_is_kept_and_holds_up_nobody() -> None:
+    store = Taking()
+    store.locked = {"a"}
+    notes = notes_of(store)
+    notes.add(a_line("one"))
+    await notes.flush()
+    assert not notes.pending
+    store.locked.clear()
+
+    notes.add(a_line("other", of="b"))
+    await notes.flush()
+
+    assert store.calls[1:] == [[a_line("one"), a_line("other", of="b")]]
+    assert notes.kept == {}
+
+
+async def test_what_is_kept_of_a_claim_is_taken_up_before_its_end() -> None:
+    store = Taking()
+    store.locked = {"a", "b"}
+    notes = notes_of(store)
+    notes.add(a_line("one"))
+    notes.add(a_line("other", of="b"))
+    await notes.flush()
+    store.locked = {"b"}
+
+    notes.take_up([Token("a"), Token("c")])
+    await notes.flush()
+
+    assert sorted(note.token for note in store.calls[-1]) == ["a", "b"]
+    assert list(notes.kept) == ["b"]
+
+
+async def test_a_job_that_stays_locked_keeps_no_more_than_the_last_lines(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("windlass.engine.notes.MOST_LINES", 3)
+    store = Taking()
+    store.locked = {"a"}
+    notes = notes_of(store)
+
+    for number in range(5):
+        notes.add(a_line(str(number)))
+        await notes.flush()
+    store.locked.clear()
+    notes.add(a_line("b", of="b"))
+    await notes.flush()
+
+    assert store.calls[-1][0].lines == (("info", "2"), ("info", "3"), ("info", "4"))
+    assert "1 log lines of jobs were dropped" in caplog.text
 
 
 async def test_too_many_lines_are_dropped_and_said(

@@ -5,7 +5,8 @@ import pytest
 
 from tests.engine.given import a_handler, an_attempt, attempt_of, claims, settlements_of
 from windlass.client.client import Client
-from windlass.core.errors import StoreUnavailable
+from windlass.core.errors import NotAllowed, OutcomeUnknown, StoreUnavailable, WindlassError
+from windlass.core.ids import JobId
 from windlass.core.job import Failure, NewJob
 from windlass.core.retry import Fixed
 from windlass.core.states import State
@@ -17,19 +18,22 @@ from windlass.testing import FakeClock
 
 
 class Counting:
-    """A store that keeps note of its settlements, and fails at some of them."""
+    """A store that keeps note of its settlements, and fails at some of them, or refuses one."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.sizes: list[int] = []
         self.errors: list[Exception] = []
+        self.refused: dict[JobId, WindlassError] = {}
 
     async def settle(self, settlements: Any) -> Any:  # noqa: ANN401 - whatever the store takes and gives
         self.sizes.append(len(settlements))
         await asyncio.sleep(0)
         if self.errors:
             raise self.errors.pop(0)
-        return await self._store.settle(settlements)
+        free = [settlement for settlement in settlements if settlement.job_id not in self.refused]
+        answers = iter(await self._store.settle(free))
+        return [self.refused.get(settlement.job_id) or next(answers) for settlement in settlements]
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the store has
         return getattr(self._store, name)
@@ -131,6 +135,88 @@ async def test_one_that_is_refused_costs_its_neighbours_nothing(client: Client) 
     assert states == [State.SUCCEEDED] * 2 + [State.SCHEDULED] + [State.SUCCEEDED] * 2
     assert await client.kv.get("written") is None
     assert settlements.held == {}
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("locked", retryable=True), OutcomeUnknown("it")])
+async def test_one_that_cannot_be_written_yet_is_tried_again_by_itself(
+    client: Client, counting: Counting, clock: FakeClock, error: WindlassError, caplog: pytest.LogCaptureFixture
+) -> None:
+    """I12."""
+    settlements = settlements_of(client)
+    locked, *others = [attempt_of(client, claim) for claim in await claims(client, 4)]
+    counting.refused[locked.job.id] = error
+    for attempt in (locked, *others[:-1]):
+        settlements.held[attempt.token] = attempt
+        settlements.add(attempt, PLAIN)
+    await clock.timers(1)
+    settlements.add(others[-1], PLAIN)
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+    assert (await client.stats("default")).succeeded == 3
+    assert (len(settlements), list(settlements.held)) == (1, [locked.token])
+    assert settlements.failing_since is None
+    assert [each.job_id for each in settlements.last_words(lambda _: PLAIN)] == [locked.job.id]
+    assert f"the end of job {locked.job.id} (work) is not written yet" in caplog.text
+    clock.advance(2)
+    await clock.timers(1)
+    counting.refused.clear()
+    clock.advance(5)
+    await settlements.drain()
+
+    assert counting.sizes == [3, 1, 1, 1]
+    assert (len(settlements), settlements.held) == (0, {})
+    assert (await client.stats("default")).succeeded == 4
+
+
+async def test_one_that_is_refused_for_good_is_given_up_and_said(
+    client: Client, counting: Counting, caplog: pytest.LogCaptureFixture
+) -> None:
+    """B18: it does not stop what comes, and its lease decides."""
+    settlements = settlements_of(client)
+    refused, other = [attempt_of(client, claim) for claim in await claims(client, 2)]
+    counting.refused[refused.job.id] = StoreUnavailable("never this one")
+    for attempt in (refused, other):
+        settlements.held[attempt.token] = attempt
+        settlements.add(attempt, PLAIN)
+
+    await settlements.drain()
+
+    assert settlements.held == {}
+    stats = await client.stats("default")
+    assert (stats.succeeded, stats.running) == (1, 1)
+    assert f"the end of job {refused.job.id} (work) by succeeded is refused" in caplog.text
+    assert "never this one" in caplog.text
+
+
+async def test_one_that_is_refused_with_what_it_brings_has_failed(client: Client, counting: Counting) -> None:
+    settlements = settlements_of(client)
+    attempt = await an_attempt(client, a_handler(retry=Fixed(60)))
+    attempt.then([NewJob("elsewhere", b"")], {})
+    counting.refused[attempt.job.id] = NotAllowed("not in that queue")
+    settlements.add(attempt, PLAIN)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    counting.refused.clear()
+
+    await settlements.drain()
+
+    assert (await client.stats("default")).scheduled == 1
+
+
+async def test_what_is_put_off_is_abandoned_with_the_others(
+    client: Client, counting: Counting, clock: FakeClock
+) -> None:
+    settlements = settlements_of(client)
+    attempt = await an_attempt(client)
+    counting.refused[attempt.job.id] = StoreUnavailable("locked", retryable=True)
+    settlements.add(attempt, PLAIN)
+    await clock.timers(1)
+
+    assert settlements.abandon() == 1
+    await settlements.drain()
+
+    assert len(settlements) == 0
 
 
 async def test_what_was_committed_is_told_after_it(client: Client) -> None:

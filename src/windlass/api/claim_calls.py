@@ -41,9 +41,9 @@ class NoteAsked(Asked, kw_only=True):
 
 
 class NoteTold(Told, kw_only=True):
-    """Whether each was written: false where the token no longer holds."""
+    """Whether each was written: false where the token no longer holds; null where the job is locked: try again."""
 
-    written: list[bool]
+    written: list[bool | None]
 
 
 class StopsAsked(Asked, kw_only=True):

@@ -111,7 +111,7 @@ class Client(Steering):
         self._services = services
         self._spawn = spawn
         self.preparer = Preparer(settings, codec, clock=clock, rng=rng)
-        self._settler = Settler(settings, self.preparer, rng)
+        self._settler = Settler(settings, self.preparer, clock=clock, rng=rng)
         self._opening = asyncio.Lock()
         self._ready: Store | None = None
         self._closed = False

@@ -8,8 +8,8 @@ from windlass.borrow.borrow import borrow
 from windlass.client.cancelled import Cancelled
 from windlass.client.failure import cut
 from windlass.client.prepare import Preparer, checked_kv
-from windlass.core.clock import Rng
-from windlass.core.errors import ClaimLost, EncodeError, InvalidValue, PayloadTooLarge, WindlassError
+from windlass.core.clock import Clock, Rng
+from windlass.core.errors import ClaimLost, EncodeError, InvalidValue, PayloadTooLarge, StoreUnavailable, WindlassError
 from windlass.core.job import Claim, Failure, NewJob
 from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.settings import Settings
@@ -34,6 +34,7 @@ _ENDS: Final[Mapping[type[Verdict], State]] = {
     ToDead: State.DEAD,
     ToCancelled: State.CANCELLED,
 }
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.25
 _NO_RESULT: Final = Returned()
 _SUCCEEDED: Final = ToSucceeded()
 
@@ -53,9 +54,10 @@ NO_EXTRAS: Final = Extras()
 class Settler:
     """Settles with the settings of one client."""
 
-    def __init__(self, settings: Settings, preparer: Preparer, rng: Rng) -> None:
+    def __init__(self, settings: Settings, preparer: Preparer, *, clock: Clock, rng: Rng) -> None:
         """Decide by the retry policy and the retention in `settings`."""
         self._settings = settings
+        self._clock = clock
         self._preparer = preparer
         self._rng = rng
         self._retention = settings.retention
@@ -71,6 +73,8 @@ class Settler:
         settlement = self._settlement(claim, outcome, extras)
         if extras.connection is None:
             [result] = await store.settle((settlement,))
+            if _is_locked(result):
+                result = await self._settle_once_free(store, settlement, result)
         else:
             [result] = await store.join(borrow(extras.connection)).settle((settlement,))
         _raise_refusal(claim, result)
@@ -79,6 +83,16 @@ class Settler:
             claim.settled = True
             if isinstance(event := getattr(claim, "cancelled", None), Cancelled):
                 event.settle()
+
+    async def _settle_once_free(self, store: Store, settlement: Settlement, result: SettleResult) -> SettleResult:
+        """Try again until the job is no longer locked by somebody, as long as the store's other calls may take."""
+        deadline = self._clock.monotonic() + store.features.locked_for.total_seconds()
+        pause = _FIRST_PAUSE
+        while _is_locked(result) and self._clock.monotonic() + pause < deadline:
+            await self._clock.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            [result] = await store.settle((settlement,))
+        return result
 
     def _settlement(self, claim: Claim, outcome: Outcome, extras: Extras) -> Settlement:
         job = claim.job
@@ -111,6 +125,10 @@ def checked_claim(claim: object) -> Claim:
         return claim
     message = f"this takes the Claim that client.claim() gave, not {type(claim).__name__}"
     raise InvalidValue(message)
+
+
+def _is_locked(result: SettleResult) -> bool:
+    return isinstance(result, StoreUnavailable) and result.retryable
 
 
 def _raise_refusal(claim: Claim, result: SettleResult) -> None:

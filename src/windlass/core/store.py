@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
+from windlass.core.duration import ZERO
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
@@ -54,6 +55,8 @@ class Features:
     and every call raises `Fenced`."""
     most_unsettled: int = 5_000
     """Ends of jobs that wait to be written before a server claims no more: enough to fill its commits."""
+    locked_for: timedelta = ZERO
+    """How long whoever settles one claim goes on trying while somebody else has its job locked: `settle` does not."""
     served: bool = False
     """Rescue, promotion, pruning and schedules are run by whoever serves it: a server on it runs only workers."""
 
@@ -274,15 +277,22 @@ class Store(Inspector, Moving, Protocol):
     def settle(
         self, settlements: Sequence[Settlement], *, request_id: str | None = None
     ) -> Awaitable[list[SettleResult]]:
-        """Write how claims ended, each as one step of its own; a stale token changes nothing and yields `LOST`."""
+        """Write how claims ended, each as one step of its own; a stale token changes nothing and yields `LOST`.
+
+        What is in the way of one is the answer for that one: a `UniqueConflict`, or a `StoreUnavailable`, which is
+        retryable when its job is locked by somebody. What is in the way of all is raised, and nothing was written.
+        """
         ...
 
     async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
         """Let these claims hold for `lease` from now; None for each whose token no longer holds."""
         ...
 
-    async def note(self, notes: Sequence[Note]) -> list[bool]:
-        """Write progress and log lines of running jobs; False for each whose token no longer holds."""
+    async def note(self, notes: Sequence[Note]) -> Sequence[bool | None]:
+        """Write progress and log lines of running jobs; False for each whose token no longer holds.
+
+        None for each whose job is locked by somebody: it was not written, and may be once that one lets go.
+        """
         ...
 
     async def cancel(self, ids: Sequence[JobId], retention: Retention) -> list[CancelOutcome]:

@@ -4,11 +4,12 @@ import asyncio
 import logging
 import math
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
 from windlass.core.errors import Fenced, InvalidValue
-from windlass.core.job import Note, Progress
+from windlass.core.job import Note, Progress, Token
 from windlass.core.names import MAX_LOG_LINE, shortened
 from windlass.core.store import Store
 from windlass.engine.context import of_no_job
@@ -29,6 +30,8 @@ class Notes:
         self._thread = threading.get_ident()
         self._waiting: list[Note] = []
         self._writing: asyncio.Task[None] | None = None
+        self.kept: dict[Token, Note] = {}
+        """Notes of jobs that somebody has locked, for the next time when something is written, or the job ends."""
         self._guard = threading.Lock()
         self._dropped = 0
         self._noted = 0
@@ -66,6 +69,15 @@ class Notes:
             self._begin()
             await self._batch.wait()
 
+    def take_up(self, tokens: Iterable[Token]) -> None:
+        """Write soon what was kept of these claims, which are about to end."""
+        again = [kept for token in tokens if (kept := self.kept.pop(token, None)) is not None]
+        if again:
+            with self._guard:
+                self._waiting = again + self._waiting
+                self._noted += len(again)
+            self._begin()
+
     def _begin(self) -> None:
         if self._writing is None and self._waiting:
             self._writing = self._loop.create_task(self._write(), context=self._context.copy())
@@ -76,25 +88,39 @@ class Notes:
                 with self._guard:
                     notes, self._waiting = self._waiting, []
                     dropped, self._dropped = self._dropped, 0
+                count = len(notes)
+                notes, self.kept = [*self.kept.values(), *notes], {}
                 if dropped:
                     logger.warning("%d log lines of jobs were dropped: the store did not take them in time", dropped)
                 try:
                     await self._write_these(notes)
                 finally:
-                    self._written += len(notes)
+                    self._written += count
                     self._batch.set()
                     self._batch = asyncio.Event()
         finally:
             self._writing = None
 
     async def _write_these(self, notes: list[Note]) -> None:
+        together = joined(notes)
         try:
-            await self._store.note(joined(notes))
+            written = await self._store.note(together)
         except Fenced:
             # the server hears of it at once from those who settle and renew
             logger.debug("%d notes of jobs are not written: the store has another owner", len(notes))
         except Exception as error:  # noqa: BLE001 - progress and lines are for people: no job may fail by them
             logger.warning("%d notes of jobs could not be written: %s", len(notes), error)
+        else:
+            self._keep([note for note, done in zip(together, written, strict=True) if done is None])
+
+    def _keep(self, locked: list[Note]) -> None:
+        left = MOST_LINES
+        for note in locked:
+            lines = note.lines[max(len(note.lines) - left, 0) :]
+            left -= len(lines)
+            with self._guard:
+                self._dropped += len(note.lines) - len(lines)
+            self.kept[note.token] = note._replace(lines=lines)
 
 
 def joined(notes: list[Note]) -> list[Note]:

@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from windlass.client.failure import failure_of
 from windlass.core.clock import Clock, Rng
-from windlass.core.errors import Fenced, WindlassError
+from windlass.core.errors import Fenced, OutcomeUnknown, StoreUnavailable, WindlassError
 from windlass.core.job import Failure, Job, Token
 from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.retention import Retention
@@ -43,6 +43,8 @@ PLAIN: Final = Returned()
 _SUCCEEDED: Final = ToSucceeded()
 _MOST: Final = 1_000
 """Settlements in one call; more would hold up whoever shares its commit."""
+_LONGEST_BACKOFF: Final = 4
+"""Tries after which one that was put off is tried no more seldom, every few seconds: its job is free at any moment."""
 
 
 class Move(NamedTuple):
@@ -93,6 +95,8 @@ class Settlements:
         self._waiting: list[Ending] = []
         self._on_the_way = 0
         self._writing: asyncio.Task[None] | None = None
+        self._late: list[Ending] = []
+        self._writing_late: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
         self._answered = asyncio.Event()
         self._answered.set()
@@ -109,7 +113,7 @@ class Settlements:
 
     def __len__(self) -> int:
         """How many are not written yet."""
-        return len(self._waiting) + self._on_the_way
+        return len(self._waiting) + self._on_the_way + len(self._late)
 
     def add(self, attempt: Attempt, outcome: Outcome) -> None:
         """Write soon that `attempt` ended by `outcome`."""
@@ -118,12 +122,11 @@ class Settlements:
             return
         self._waiting.append(Ending(attempt, self._settlement(attempt, outcome)))
         if self._writing is None:
-            loop = asyncio.get_running_loop()
-            self._writing = loop.create_task(self._write(), context=self._context.copy())
+            self._writing = self._begin(self._write())
 
     async def drain(self) -> None:
         """Return when all that was added is written."""
-        while self._writing is not None:
+        while self._writing is not None or self._writing_late is not None:
             self._settled.clear()
             await self._settled.wait()
 
@@ -133,15 +136,16 @@ class Settlements:
 
     def last_words(self, outcome: Callable[[Attempt], Outcome]) -> list[Settlement]:
         """Return what is left to write when the event loop does not come back: what has not ended does by `outcome`."""
-        ended = [ending.settlement for ending in list(self._waiting)]
+        ended = [ending.settlement for ending in (*self._waiting, *self._late)]
         running = [attempt for attempt in list(self.held.values()) if not attempt.settled]
         return ended + [self._settlement(attempt, outcome(attempt)) for attempt in running]
 
     def abandon(self) -> int:
         """Write no more; return how many are left to their leases."""
-        if self._writing is not None:
-            self._writing.cancel()
-        left, self._waiting = len(self), []
+        for writing in (self._writing, self._writing_late):
+            if writing is not None:
+                writing.cancel()
+        left, self._waiting, self._late = len(self), [], []
         return left
 
     def fence(self) -> None:
@@ -149,7 +153,7 @@ class Settlements:
         self._fenced = True
         self.abandon()
         # a task that is cancelled before its first step never reaches its end, and a drain would wait for it
-        self._writing = None
+        self._writing = self._writing_late = None
         self._settled.set()
 
     def close(self) -> None:
@@ -192,9 +196,7 @@ class Settlements:
             while self._waiting:
                 batch, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
                 self._on_the_way = len(batch)
-                if self._notes.pending:
-                    # a note is refused once its claim is settled
-                    await self._notes.flush()
+                await self._write_notes_of(batch)
                 failures = 0 if await self._write_these(batch, failures) else failures + 1
                 self._on_the_way = 0
                 if self._fenced:
@@ -207,23 +209,65 @@ class Settlements:
             self._writing = None
             self._settled.set()
 
+    async def _write_late(self) -> None:
+        """Write by themselves, later, those that the store could not write when it wrote others."""
+        failures = 1
+        try:
+            while self._late:
+                await self._clock.sleep(backoff(min(failures, _LONGEST_BACKOFF), self._rng))
+                batch = self._late[:_MOST]
+                await self._write_notes_of(batch)
+                results = await self._answers(batch, failures)
+                if self._fenced:
+                    return
+                failures += 1
+                if results is not None:
+                    del self._late[: len(batch)]
+                    self._take_answers(batch, results)
+        finally:
+            self._writing_late = None
+            self._settled.set()
+
+    async def _write_notes_of(self, batch: list[Ending]) -> None:
+        # a note is refused once its claim is settled
+        if self._notes.kept:
+            self._notes.take_up([ending.attempt.token for ending in batch])
+        if self._notes.pending:
+            await self._notes.flush()
+
     async def _write_these(self, batch: list[Ending], failures: int) -> bool:
         self._answered.clear()
+        try:
+            results = await self._answers(batch, failures)
+        finally:
+            self._answered.set()
+        if results is None:
+            return False
+        self._on_the_way = 0
+        self._take_answers(batch, results)
+        return True
+
+    async def _answers(self, batch: list[Ending], failures: int) -> list[SettleResult] | None:
+        """Return what became of each; None when the store took none of them."""
         try:
             results = await self._store.settle([ending.settlement for ending in batch])
         except Fenced as error:
             self.fence()
             self.fenced(error)
-            return False
+            return None
         except Exception:
             self.failing_since = self.failing_since or self._clock.monotonic()
             self._tally.fail("settle")
             logger.exception("%d settlements could not be written (%d times in a row)", len(batch), failures + 1)
-            return False
-        finally:
-            self._answered.set()
+            return None
         self.failing_since = None
+        return results
+
+    def _take_answers(self, batch: list[Ending], results: list[SettleResult]) -> None:
         for ending, result in zip(batch, results, strict=True):
+            if _may_be_done_later(result):
+                self._put_off(ending, result)
+                continue
             self.held.pop(ending.attempt.token, None)
             if result is not Settled.DONE:
                 self._refused(ending, result)
@@ -233,13 +277,34 @@ class Settlements:
         if self._committed is not None:
             now = self._clock.now()
             self._committed([move_of(e, now) for e, r in zip(batch, results, strict=True) if r is Settled.DONE])
-        self._on_the_way = 0
         self.written()
-        return True
+
+    def _put_off(self, ending: Ending, result: SettleResult) -> None:
+        """Write it by itself, later: what keeps it from being written, its job locked by somebody, is its own."""
+        self._tally.fail("settle")
+        job = ending.attempt.job
+        logger.warning("the end of job %s (%s) is not written yet, and is tried again: %s", job.id, job.kind, result)
+        self._late.append(ending)
+        if self._writing_late is None:
+            self._writing_late = self._begin(self._write_late())
+
+    def _begin(self, writing: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return asyncio.get_running_loop().create_task(writing, context=self._context.copy())
 
     def _refused(self, ending: Ending, result: SettleResult) -> None:
         attempt = ending.attempt
-        if isinstance(result, WindlassError):
+        if isinstance(result, StoreUnavailable) and not ending.settlement.then and not ending.settlement.kv:
+            # it would never be written, and is held no longer: whoever is delivered the job again decides
+            self._tally.fail("settle")
+            logger.error(
+                "the end of job %s (%s) by %s is refused, and is given up: its lease runs out, and it is delivered "
+                "again. Find out what refuses it, perhaps a trigger or a constraint that was added to the store: %s",
+                attempt.job.id,
+                attempt.handler.name,
+                _name_of(ending),
+                result,
+            )
+        elif isinstance(result, WindlassError):
             # what was to commit with the success met a unique key: the success is not written either
             attempt.next_jobs = attempt.kv_writes = None
             self.held[attempt.token] = attempt
@@ -251,8 +316,16 @@ class Settlements:
                 "job %s (%s) was taken back while it ran: its end by %s is not written, whoever has it now decides",
                 attempt.job.id,
                 attempt.handler.name,
-                type(ending.settlement.verdict).__name__.removeprefix("To").lower(),
+                _name_of(ending),
             )
+
+
+def _may_be_done_later(result: SettleResult) -> bool:
+    return isinstance(result, OutcomeUnknown) or (isinstance(result, StoreUnavailable) and result.retryable)
+
+
+def _name_of(ending: Ending) -> str:
+    return type(ending.settlement.verdict).__name__.removeprefix("To").lower()
 
 
 def state_after(decided: Verdict) -> State:

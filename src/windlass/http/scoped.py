@@ -104,7 +104,7 @@ class ScopedStore(ScopedMoving):
         """Renew by tokens."""
         return await self._store.renew(claims, lease)
 
-    async def note(self, notes: Sequence[Note]) -> list[bool]:
+    async def note(self, notes: Sequence[Note]) -> Sequence[bool | None]:
         """Note by tokens."""
         return await self._store.note(notes)
 

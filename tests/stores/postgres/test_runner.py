@@ -412,7 +412,7 @@ async def test_who_waits_for_a_row_of_somebody_elses_transaction_is_told_so(hurr
         other.execute("insert into number values (1)")
         began = time.monotonic()
 
-        with pytest.raises(StoreUnavailable, match="a transaction outside of Windlass holds") as told:
+        with pytest.raises(StoreUnavailable, match="holds a row or a key that is needed") as told:
             await hurried.runner.run(insert(1), doubt="a-job")
         other.rollback()
 

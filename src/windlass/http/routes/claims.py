@@ -129,7 +129,8 @@ async def renew(call: Call[claim_calls.RenewAsked]) -> claim_calls.RenewTold:
 
 async def note(call: Call[claim_calls.NoteAsked]) -> claim_calls.NoteTold:
     """Write progress and log lines of running jobs."""
-    return claim_calls.NoteTold(written=await call.store.note([note_of(each) for each in call.asked.notes]))
+    written = await call.store.note([note_of(each) for each in call.asked.notes])
+    return claim_calls.NoteTold(written=list(written))
 
 
 async def stops(call: Call[claim_calls.StopsAsked]) -> claim_calls.StopsTold:

@@ -139,9 +139,9 @@ class Moves:
             ]
         return renewed
 
-    async def note(self, notes: Sequence[Note]) -> list[bool]:
+    async def note(self, notes: Sequence[Note]) -> list[bool | None]:
         """Write progress and log lines of running jobs."""
-        written: list[bool] = []
+        written: list[bool | None] = []
         for page in pages(notes, MOST_JOBS):
             wanted = NoteAsked(notes=[note_asked(note) for note in page])
             written += (await self._calls.change(operations.NOTE, wanted)).written

@@ -61,6 +61,8 @@ class HttpStore:
             survives_process=True,
             replies_can_be_lost=True,
             atomic_across_queues=self._atomic_across_queues,
+            # what serves it may be a store where a job can be locked
+            locked_for=timedelta(seconds=self._options.timeout * 0.8),
             served=True,
         )
 
@@ -121,7 +123,7 @@ class HttpStore:
         """Let claims hold for longer."""
         return await self._here().moves.renew(claims, lease)
 
-    async def note(self, notes: Sequence[Note]) -> list[bool]:
+    async def note(self, notes: Sequence[Note]) -> list[bool | None]:
         """Write progress and log lines."""
         return await self._here().moves.note(notes)
 

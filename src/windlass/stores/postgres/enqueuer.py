@@ -10,7 +10,7 @@ from windlass.core.errors import OutcomeUnknown, StoreMoved, StoreUnavailable, W
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.kit.gather import Gather
-from windlass.stores.postgres.faults import sqlstate
+from windlass.stores.postgres.faults import has_waited_in_vain
 from windlass.stores.postgres.moves.enqueue import (
     AT_ONCE,
     enqueue_once,
@@ -25,7 +25,6 @@ SMALL: Final = 1024 * 1024
 """Bytes of payload up to which a batch goes out together with others."""
 PATIENCE: Final = "100"
 """Milliseconds for which jobs that went out together wait for a transaction that has brought the id of one of them."""
-_LOCK_TIMEOUT: Final = "55P03"
 
 
 class Enqueuer:
@@ -77,7 +76,7 @@ class Enqueuer:
             # each caller is told of a job of its own, to ask for it again
             return [doubt_of(batch[0].id, unknown) for batch in batches]
         except StoreUnavailable as error:
-            if _has_met_another(error):
+            if has_waited_in_vain(error):
                 return [None] * len(batches)
             if error.retryable or isinstance(error, StoreMoved) or len(batches) == 1:
                 raise
@@ -106,11 +105,6 @@ class Enqueuer:
             timeout=timeout,
             doubt=jobs[0].id,
         )
-
-
-def _has_met_another(error: StoreUnavailable) -> bool:
-    """Whether a transaction that stays open has brought one of the ids."""
-    return error.__cause__ is not None and sqlstate(error.__cause__) == _LOCK_TIMEOUT
 
 
 def doubt_of(job_id: JobId, unknown: OutcomeUnknown) -> OutcomeUnknown:

@@ -47,13 +47,21 @@ _KINDS: Final = {
     "57P05": Fault.LOST,  # idle session timeout
 }
 _LOST_CLASS: Final = "08"
+_LOCK_TIMEOUT: Final = "55P03"
+_OF_VALUES: Final = {
+    "22",  # data exception
+    "23",  # integrity constraint violation
+    "44",  # check option of a view
+    "54",  # program limit exceeded
+    "P0",  # raised by a trigger
+}
 _CACHED_PLAN: Final = "RevalidateCachedQuery"
 _RECEIPTS: Final = "windlass_receipt_pkey"
 _JOB_IDS: Final = "windlass_job_id_key"
 _OURS: Final = "windlass_"
 _ANOTHER_HOLDS: Final = (
-    "a transaction outside of Windlass holds a row or a key that is needed: end it (pg_stat_activity shows who is idle "
-    "in transaction), then try again"
+    "another transaction, one of your own with ctx.transaction() or connection= perhaps, holds a row or a key that is "
+    "needed: end it (pg_stat_activity shows who is idle in transaction), then try again"
 )
 
 
@@ -81,6 +89,17 @@ def kind(error: BaseException) -> Fault:
 def is_already_done(error: BaseException) -> bool:
     """Whether a receipt says that this very call was done before."""
     return sqlstate(error) == "23505" and getattr(error, "constraint_name", None) == _RECEIPTS
+
+
+def has_waited_in_vain(error: StoreUnavailable) -> bool:
+    """Whether a transaction that stays open holds what was needed."""
+    return error.__cause__ is not None and sqlstate(error.__cause__) == _LOCK_TIMEOUT
+
+
+def refuses_what_was_written(error: StoreUnavailable) -> bool:
+    """Whether Postgres has refused some values for themselves, as by a constraint or a trigger, and not the call."""
+    code = None if error.__cause__ is None else sqlstate(error.__cause__)
+    return code is not None and code[:2] in _OF_VALUES
 
 
 def sqlstate(error: BaseException) -> str | None:

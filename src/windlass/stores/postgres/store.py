@@ -1,5 +1,6 @@
 """The Postgres store: moves are statements that decide in the database, by the database's clock."""
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
@@ -33,10 +34,12 @@ from windlass.stores.postgres.check import check
 from windlass.stores.postgres.moves import hold_claims, keep, operate, promote, rescue, schedules
 from windlass.stores.postgres.moving import PostgresMoving
 from windlass.stores.postgres.newest_looks import newest
+from windlass.stores.postgres.settings import limits
 from windlass.stores.postgres.work import Changes, Work
 
 logger = logging.getLogger("windlass.postgres")
 
+NOTED_AGAIN_AFTER: Final = 0.02
 RENEW_LOCKED_WITHIN: Final = 2.0
 
 
@@ -56,6 +59,7 @@ class PostgresStore(PostgresMoving):
             between_processes=True,
             survives_process=True,
             replies_can_be_lost=True,
+            locked_for=timedelta(milliseconds=int(limits(self._options.timeout).lock)),
         )
 
     def sibling(self) -> "PostgresStore":
@@ -118,9 +122,15 @@ class PostgresStore(PostgresMoving):
             lambda changes: hold_claims.renew_locked(changes, claims, lease), timeout=RENEW_LOCKED_WITHIN
         )
 
-    async def note(self, notes: Sequence[Note]) -> list[bool]:
-        """Write progress and log lines."""
-        return await self._write_once(lambda changes: hold_claims.note(changes, notes))
+    async def note(self, notes: Sequence[Note]) -> list[bool | None]:
+        """Write progress and log lines; whoever has a job locked for a moment, as renewals do, is waited for."""
+        written = await self._write_once(lambda changes: hold_claims.note(changes, notes))
+        left = [note for note, done in zip(notes, written, strict=True) if done is None]
+        if not left:
+            return written
+        await asyncio.sleep(NOTED_AGAIN_AFTER)
+        again = iter(await self._write_once(lambda changes: hold_claims.note(changes, left)))
+        return [next(again) if done is None else done for done in written]
 
     async def cancel(self, ids: Sequence[JobId], retention: Retention) -> list[CancelOutcome]:
         """End waiting jobs, flag running ones."""

@@ -1,5 +1,6 @@
 """How a claim ends: what each end writes, and what commits with it."""
 
+import asyncio
 from datetime import timedelta
 from typing import Protocol
 
@@ -316,6 +317,24 @@ async def test_a_refused_settlement_leaves_the_others_of_its_batch(store: Store,
     [row] = await store.stats("default")
     assert (row.succeeded, row.running) == (2, 1)
     assert await store.kv_get([b"k"]) == [None]
+
+
+async def test_a_refused_settlement_fails_no_other_caller(store: Store, reach: Reach) -> None:
+    """Calls that come at once may share a commit; each hears of its own."""
+    await store.enqueue([a_job() for _ in range(6)])
+    await store.enqueue([a_job(reach.queue("next"), unique=Unique("k"))])
+    claims = await store.claim(wanting(limit=6))
+    conflict = a_job(reach.queue("next"), unique=Unique("k", on_conflict="raise"))
+    refused = settlement(claims[3])._replace(then=[conflict])
+    stale = Settlement(claims[1].job.id, claims[0].token, ToSucceeded())
+    settlements = [settlement(claims[0]), stale, settlement(claims[2]), refused, settlement(claims[4])]
+
+    answers = [answer for [answer] in await asyncio.gather(*(store.settle([each]) for each in settlements))]
+
+    assert isinstance(answers.pop(3), UniqueConflict)
+    assert answers == [Settled.DONE, Settled.LOST, Settled.DONE, Settled.DONE]
+    [row] = await store.stats("default")
+    assert (row.succeeded, row.running) == (3, 3)
 
 
 async def test_settlements_of_one_call_are_done_in_their_order(store: Store) -> None:

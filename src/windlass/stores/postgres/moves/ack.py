@@ -10,15 +10,18 @@ from windlass.stores.postgres.rows import possible_token
 from windlass.stores.postgres.work import Changes, Statement, Work
 
 
-def ack_many(changes: Changes, settlements: Sequence[Settlement], request_id: str) -> Work[set[JobId]]:
+def ack_many(
+    changes: Changes, settlements: Sequence[Settlement], request_id: str, *, patience: str
+) -> Work[set[JobId]]:
     """Settle plain successes of different jobs, all kept or all forgotten; return the jobs that were.
 
-    Those that were not are left to be refused by themselves.
+    Those that were not are left to be refused by themselves. It fails when one of them stays locked for `patience`
+    milliseconds.
     """
     ids = [settlement.job_id for settlement in settlements]
     tokens = [possible_token(settlement.token) for settlement in settlements]
     name = "ack" if settlements[0].keep else "ack_and_forget"
-    [(done,)] = yield Statement(name, [changes.now, request_id, ids, tokens])
+    [(done,)] = yield Statement(name, [changes.now, request_id, ids, tokens, patience])
     changes.topics.add(ENDS)
     return set(ids if done is None else done)
 

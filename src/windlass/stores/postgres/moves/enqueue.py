@@ -155,7 +155,7 @@ def _wait_in_order(changes: Changes, jobs: Sequence[PreparedJob]) -> Work[None]:
     later = {job.unique.name for job in jobs if job.unique is not None and times[job.id] > 1}
     sure = [job for job in jobs if job.unique is not None and job.unique.name not in later and job.id not in known]
     held = yield from holds.take(changes, sure)
-    yield Statement("standing", [sorted({holder.job_id for holder in held.values()})])
+    yield Statement("standing", [sorted({holder.job_id for holder in held.values()}), None])
 
 
 def _parts(jobs: Sequence[PreparedJob]) -> Iterable[Sequence[PreparedJob]]:
@@ -190,7 +190,7 @@ def _meet(changes: Changes, job: PreparedJob, holder: holds.Holder) -> Work[Enqu
 
 
 def _replace(changes: Changes, job: PreparedJob, hold: Hold, holder: holds.Holder) -> Work[Enqueued]:
-    rows = yield Statement("standing", [[holder.job_id]])
+    rows = yield Statement("standing", [[holder.job_id], None])
     standing = Standing(*rows[0]) if rows else None
     if standing is None or not standing.state.waiting:
         held = yield from holds.holders(changes, [hold.name])

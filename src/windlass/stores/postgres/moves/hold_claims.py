@@ -1,9 +1,9 @@
 """While a claim is held: renewals, the fence of a transaction, progress and log lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from datetime import timedelta
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from windlass.core.ids import JobId
 from windlass.core.job import Note, Progress, Token
@@ -51,6 +51,9 @@ def _renewed(claims: Sequence[tuple[JobId, Token]], rows: Rows) -> list[Renewed 
     return [held.get((job_id, token)) for job_id, token in claims]
 
 
+_Claim: TypeAlias = tuple[str, str]
+
+
 class _Page:
     """What a running job has noted so far, and what is to be added in this call."""
 
@@ -78,10 +81,14 @@ class _Line(NamedTuple):
     delivery: int
 
 
-def note(changes: Changes, notes: Sequence[Note]) -> Work[list[bool]]:
-    """Write what running jobs report of themselves; the last lines of each are kept."""
+def note(changes: Changes, notes: Sequence[Note]) -> Work[list[bool | None]]:
+    """Write what running jobs report of themselves, and wait for nobody; the last lines of each are kept.
+
+    None for each whose claim holds, but whose job somebody has locked.
+    """
     rows = yield Statement("noting", _columns([(note.job_id, note.token) for note in notes]))
-    pages = {(job_id, token): _Page(seq, delivery, last) for seq, job_id, token, delivery, last in rows}
+    pages = {(job_id, token): _Page(seq, delivery, last) for seq, job_id, token, delivery, last, free in rows if free}
+    locked = {(job_id, token) for _, job_id, token, _, _, free in rows if not free}
     for one in notes:
         if (page := pages.get((one.job_id, one.token))) is not None:
             page.add(one)
@@ -89,7 +96,12 @@ def note(changes: Changes, notes: Sequence[Note]) -> Work[list[bool]]:
     if noted:
         yield Many("note", [(page.seq, page.progress, len(page.lines)) for page in noted])
     yield from _write_lines(changes, [page for page in noted if page.lines])
-    return [(one.job_id, one.token) in pages for one in notes]
+    return [_noted(pages, locked, (one.job_id, one.token)) for one in notes]
+
+
+def _noted(pages: Container[_Claim], locked: Container[_Claim], claim: _Claim) -> bool | None:
+    # whoever was free is told as it was, too
+    return True if claim in pages else None if claim in locked else False
 
 
 def _write_lines(changes: Changes, pages: Sequence[_Page]) -> Work[None]:

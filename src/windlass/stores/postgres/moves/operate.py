@@ -88,7 +88,7 @@ def barrier() -> Work[None]:
 
 
 def _standing(ids: Sequence[JobId]) -> Work[dict[JobId, Standing]]:
-    rows = yield Statement("standing", [sorted(set(ids))])
+    rows = yield Statement("standing", [sorted(set(ids)), None])
     jobs = sorted((Standing(*row) for row in rows), key=lambda job: job.seq)
     return {job.id: job for job in jobs}
 

@@ -83,7 +83,7 @@ def _key(job_id: JobId, row: Row) -> HeldKey | None:
 
 
 def _let_go_jobs(changes: Changes, ids: Sequence[JobId]) -> Work[None]:
-    rows = yield Statement("standing", [sorted(set(ids))])
+    rows = yield Statement("standing", [sorted(set(ids)), None])
     waiting = [job for job in map(Standing._make, rows) if job.state in WAITING]
     yield from holds.free([(job.hold, job.id) for job in waiting if job.hold is not None])
     yield from ends.forget([job.seq for job in waiting])

@@ -1,14 +1,15 @@
 """Settle: how claims ended, fenced by their tokens."""
 
-from collections.abc import Sequence
-from typing import assert_never
+from collections.abc import Collection, Sequence
+from typing import TypeAlias, assert_never
 
 import msgspec
 
 from windlass.core import fence
 from windlass.core.duration import ZERO
-from windlass.core.errors import UniqueConflict
+from windlass.core.errors import StoreUnavailable, UniqueConflict
 from windlass.core.failpoint import reach
+from windlass.core.ids import JobId
 from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.states import State
 from windlass.core.topics import ENDS
@@ -20,16 +21,32 @@ from windlass.stores.postgres.moves.ends import Ended, Ending, Waiting
 from windlass.stores.postgres.moves.enqueue import insert_any, write_kv
 from windlass.stores.postgres.moves.receipts import receipt, write_receipt
 from windlass.stores.postgres.rows import Standing
-from windlass.stores.postgres.work import CANCELLED, DEAD, RETRIED, SUCCEEDED, Changes, Statement, Work
+from windlass.stores.postgres.work import CANCELLED, DEAD, RETRIED, SUCCEEDED, Changes, Rows, Statement, Work
+
+_Kept: TypeAlias = str | list[str | bool | None]
+"""One answer in a receipt, as JSON has it."""
 
 
-def settle_once(changes: Changes, settlements: Sequence[Settlement], request_id: str) -> Work[list[SettleResult]]:
-    """Settle, and keep the answers for a caller who asks again."""
-    results = yield from settle_all(changes, settlements)
+def settle_once(
+    changes: Changes, settlements: Sequence[Settlement], request_id: str, *, patience: str, free: bool = False
+) -> Work[list[SettleResult]]:
+    """Settle, and keep the answers for a caller who asks again.
+
+    It fails when something that it needs stays locked for `patience` milliseconds. With `free` a job that is locked is
+    not waited for, and is answered by a `StoreUnavailable`.
+    """
+    results = yield from (settle_free if free else settle_all)(changes, settlements, patience)
     yield from changes.flush()
-    reply = msgspec.json.encode([kept_result(result) for result in results]).decode()
-    yield from write_receipt(changes, request_id, reply)
+    # where nothing but locks was met nothing was done, and whoever asks again is to be answered better
+    if not results or not all(isinstance(result, StoreUnavailable) for result in results):
+        yield from keep_answers(changes, request_id, results)
     return results
+
+
+def keep_answers(changes: Changes, request_id: str, results: Sequence[SettleResult]) -> Work[None]:
+    """Keep what a request was answered."""
+    reply = msgspec.json.encode([_kept(result) for result in results]).decode()
+    yield from write_receipt(changes, request_id, reply)
 
 
 def settled_before(request_id: str) -> Work[list[SettleResult] | None]:
@@ -37,16 +54,39 @@ def settled_before(request_id: str) -> Work[list[SettleResult] | None]:
     kept = yield from receipt(request_id)
     if kept is None or kept.reply is None:
         return None
-    return [result_of(one) for one in msgspec.json.decode(kept.reply, type=list[KeptResult])]
+    return [_answer(one) for one in msgspec.json.decode(kept.reply, type=list[_Kept])]
 
 
-def settle_all(changes: Changes, settlements: Sequence[Settlement]) -> Work[list[SettleResult]]:
+def settle_all(
+    changes: Changes, settlements: Sequence[Settlement], patience: str | None = None
+) -> Work[list[SettleResult]]:
     """Settle claims; each that brings jobs or values along is a step of its own, the others are written together."""
-    rows = yield Statement("standing", [sorted({settlement.job_id for settlement in settlements})])
+    rows = yield Statement("standing", [sorted({settlement.job_id for settlement in settlements}), patience])
+    return (yield from _settle_these(changes, settlements, rows))
+
+
+def settle_free(changes: Changes, settlements: Sequence[Settlement], patience: str) -> Work[list[SettleResult]]:
+    """Settle claims as `settle_all`, but for the jobs that somebody has locked."""
+    ids = {settlement.job_id for settlement in settlements}
+    going = {settlement.job_id for settlement in settlements if not settlement.keep}
+    rows = yield Statement("standing_free", [sorted(ids - going), sorted(going), patience])
+    missing = sorted(ids.difference(row[1] for row in rows))
+    locked: set[str] = set()
+    if missing:
+        locked = {row[0] for row in (yield Statement("known_ids", [missing]))}
+    return (yield from _settle_these(changes, settlements, rows, locked))
+
+
+def _settle_these(
+    changes: Changes, settlements: Sequence[Settlement], rows: Rows, locked: Collection[str] = ()
+) -> Work[list[SettleResult]]:
     jobs: dict[str, Standing | None] = {row[1]: Standing(*row) for row in rows}
     results: list[SettleResult] = []
     together: list[tuple[Standing, Settlement]] = []
     for settlement in settlements:
+        if settlement.job_id in locked:
+            results.append(locked_out(settlement.job_id))
+            continue
         job = jobs.get(settlement.job_id)
         refusal = Settled.LOST if job is None else fence.refusal(job.state, job.token, settlement.token)
         if job is None or refusal is not None:
@@ -65,6 +105,28 @@ def settle_all(changes: Changes, settlements: Sequence[Settlement]) -> Work[list
             results.append(Settled.DONE)
     yield from _write_verdicts(changes, together)
     return results
+
+
+def _kept(result: SettleResult) -> object:
+    return (str(result), result.retryable) if isinstance(result, StoreUnavailable) else kept_result(result)
+
+
+def _answer(kept: _Kept) -> SettleResult:
+    match kept:
+        case [str() as text, bool() as retryable]:
+            return StoreUnavailable(text, retryable=retryable)
+        case _:
+            return result_of(msgspec.convert(kept, KeptResult))
+
+
+def locked_out(job_id: JobId) -> StoreUnavailable:
+    """Return why nothing was written of the settlement of a job that somebody else has locked."""
+    return StoreUnavailable(
+        f"job {job_id} was not settled, since another transaction holds its row: end that one, which may be a "
+        "ctx.transaction() or one with connection= that goes on (pg_stat_activity shows who is idle in transaction), "
+        "then try again",
+        retryable=True,
+    )
 
 
 def _settled(job: Standing, settlement: Settlement) -> Standing | None:

@@ -1,7 +1,11 @@
--- Plain successes, whose records stay: $3 are ids, $4 their tokens. There is no join, whose plan could go wrong. The answer
--- is null when all were done, else the ids of those that were.
+-- Plain successes, whose records stay: $3 are ids, $4 their tokens. There is no join, whose plan could go wrong. $5
+-- is how many milliseconds a locked job is waited for. The answer is null when all were done, else the ids of those that
+-- were.
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select
+        coalesce($1::timestamptz, clock_timestamp()) as now,
+        -- who has others waiting behind it does not wait long for a transaction that holds one of the jobs
+        set_config('lock_timeout', $5::text, true)
 ),
 done as (
     update windlass_job
@@ -11,6 +15,8 @@ done as (
         -- a key that the claim freed is not taken again by a retry
         hold = case when hold_until = 'claimed' then null else hold end
     where id = any($3::uuid[])
+        -- before any row is locked
+        and (select now from moment) is not null
         -- inside of a function the pairs are not joined but looked up, which costs the same however many there are
         and coalesce((id, token) in (select * from unnest($3::uuid[], $4::uuid[])), false)
         -- only a job that runs has a lease; by its state it would be looked for among all that run

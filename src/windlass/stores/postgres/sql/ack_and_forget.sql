@@ -1,10 +1,15 @@
 -- as ack.sql, for successes whose records go with the end of the job
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select
+        coalesce($1::timestamptz, clock_timestamp()) as now,
+        -- who has others waiting behind it does not wait long for a transaction that holds one of the jobs
+        set_config('lock_timeout', $5::text, true)
 ),
 done as (
     delete from windlass_job
     where id = any($3::uuid[])
+        -- before any row is locked
+        and (select now from moment) is not null
         -- inside of a function the pairs are not joined but looked up, which costs the same however many there are
         and coalesce((id, token) in (select * from unnest($3::uuid[], $4::uuid[])), false)
         -- only a job that runs has a lease; by its state it would be looked for among all that run
