@@ -141,8 +141,10 @@ async def test_the_callers_settings_are_as_they_were(client: Client, caller: Cal
     with pytest.raises(UniqueConflict):
         await client.enqueue("email", unique=KEY, connection=caller.connection)
     refused = await caller.run(settings)
+    await client.ack(await claimed(client), connection=caller.connection)
+    settled = await caller.run(settings)
 
-    assert [plain, keyed, refused] == [before] * 3
+    assert [plain, keyed, refused, settled] == [before] * 4
 
 
 async def test_savepoints_of_the_caller_work_around_it(client: Client, caller: Caller) -> None:

@@ -17,6 +17,7 @@ import windlass
 from proofs.children import eventually
 from tests.postgres.cluster import cluster, dsn_of
 from tests.stores.postgres.callers import BARE, Caller, a_store_by_search_path, calling, claimed
+from tests.stores.postgres.racing import connection_to
 from tests.stores.postgres.ways import psycopg2_connection, sqlalchemy_url
 from windlass import (
     ClaimLost,
@@ -27,6 +28,7 @@ from windlass import (
     Unique,
     UniqueConflict,
 )
+from windlass.borrow import borrow
 
 KEY = Unique("key", on_conflict="raise")
 
@@ -237,3 +239,32 @@ async def test_connections_to_another_kind_of_database_are_refused(client: Clien
             async with calling(kind, schema) as caller:
                 with pytest.raises(InvalidValue, match="and the jobs are in SQLite"):
                     await on_file.enqueue("email", connection=caller.connection)
+
+
+@pytest.mark.parametrize("limit", ["0", "300ms"], ids=["ours", "the caller's own"])
+async def test_a_locked_job_and_an_id_of_an_open_transaction_are_not_waited_for_without_end(
+    schema: str, caller: Caller, limit: str
+) -> None:
+    async with (
+        windlass.connect(f"{schema}&timeout=1") as client,
+        connection_to(schema) as other,
+        other.transaction(),
+    ):
+        claim = await claimed(client)
+        await other.execute("select 1 from windlass_job where id = $1 for update", claim.job.id)
+        taken = await client.enqueue("email", connection=other)
+        calls: list[Callable[[], Coroutine[Any, Any, object]]] = [
+            lambda: client.ack(claim, connection=caller.connection),
+            lambda: client.store.join(borrow(caller.connection)).fence([(claim.job.id, claim.token)]),
+            lambda: client.enqueue("email", id=taken.id, connection=caller.connection),
+        ]
+        for call in calls:
+            await caller.run(f"set lock_timeout = '{limit}'")
+            async with asyncio.timeout(20):
+                with pytest.raises(StoreUnavailable) as raised:
+                    await call()
+            assert raised.value.retryable
+            await caller.rollback()
+            await caller.begin()
+
+    await caller.run("select 1")

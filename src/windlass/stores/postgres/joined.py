@@ -1,8 +1,9 @@
 """Writes inside a caller's own transaction."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 from windlass.core.clock import Clock
@@ -65,7 +66,7 @@ class PostgresJoined:
 
     async def fence(self, claims: Sequence[tuple[JobId, Token]]) -> list[bool]:
         """Tell which claims still hold; nobody can take them back until the caller's transaction ends."""
-        return await self._visit(self._after_a_look(fence(claims)))
+        return await self._visit(self._after_a_look(self._patiently(fence(claims))))
 
     async def enqueue(self, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
         """Put jobs in line when the caller's transaction commits."""
@@ -75,20 +76,20 @@ class PostgresJoined:
             return await self._enqueue_plain(jobs)
         changes = self._changes()
         work = undone_if_refused(_unless_moved(_counted(changes, insert_any(changes, jobs))))
-        done = await self._visit(self._after_a_look(self._patiently(jobs, work)), undone=True)
+        done = await self._visit(self._after_a_look(self._patiently(work)), undone=True)
         await self._tell(changes.topics)
         return done
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         """Write how claims ended when the caller's transaction commits."""
         changes = self._changes()
-        return await self._settle(changes, settlements, _counted(changes, settle_all(changes, settlements)))
+        return await self._settle(changes, _counted(changes, settle_all(changes, settlements)))
 
     async def settle_last(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         """Write how claims ended as the last step, with a receipt by which the commit is known."""
         changes, receipt, job_id = self._changes(), self._receipts.new(), settlements[0].job_id
         work = _with_receipt(changes, _counted(changes, settle_all(changes, settlements)), receipt)
-        results = await self._settle(changes, settlements, work)
+        results = await self._settle(changes, work)
         self._last = receipt, job_id
         if self._lent is not None:
             self._lent.settles = job_id
@@ -105,11 +106,8 @@ class PostgresJoined:
             self._ring(self._lent.news)
         return committed
 
-    async def _settle(
-        self, changes: Changes, settlements: Sequence[Settlement], work: Work[list[SettleResult]]
-    ) -> list[SettleResult]:
-        brought = [job for settlement in settlements for job in settlement.then]
-        results = await self._visit(self._after_a_look(self._patiently(brought, work)))
+    async def _settle(self, changes: Changes, work: Work[list[SettleResult]]) -> list[SettleResult]:
+        results = await self._visit(self._after_a_look(self._patiently(work)))
         await self._tell(changes.topics)
         return results
 
@@ -118,16 +116,16 @@ class PostgresJoined:
         # the caller's library is asked first: if it cannot tell of the commit, the statement itself has Postgres tell
         untold = await self._untold(news)
         channel, payload = untold[0] if untold else (None, None)
-        work = insert_here(self._changes(), jobs, store_id=self._store_id, channel=channel, payload=payload)
+        here = partial(insert_here, store_id=self._store_id, channel=channel, payload=payload)
+        work = here(self._changes(), jobs, patience=limits(self._options.timeout).lock)
         return await self._visit(self._if_here(work))
 
     def _changes(self) -> Changes:
         return Changes(None if self._clock.goes_by_itself else self._clock.now())
 
-    def _patiently(self, jobs: Iterable[PreparedJob], work: Work[T]) -> Work[T]:
-        """Do not wait for ever for a key that another transaction is about to take."""
-        keyed = any(job.unique is not None for job in jobs)
-        return patiently(limits(self._options.timeout).lock, work) if keyed else work
+    def _patiently(self, work: Work[T]) -> Work[T]:
+        """Do not wait for ever for a key that another transaction is about to take, or for a job that it holds."""
+        return patiently(limits(self._options.timeout).lock, work)
 
     def _after_a_look(self, work: Work[T]) -> Work[T]:
         """Look first, and once, whether the connection is open on this store; other statements do not tell."""

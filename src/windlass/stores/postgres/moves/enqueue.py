@@ -23,7 +23,7 @@ CREATED: Final = True
 AT_ONCE: Final = 10_000
 """Jobs that one statement takes."""
 BYTES_AT_ONCE: Final = 32 * 1024 * 1024
-_HERE_ANYWHERE: Final = (None, None, None)
+_HERE_ANYWHERE: Final = (None, None, None, None)
 
 
 def is_plain(jobs: Iterable[PreparedJob]) -> bool:
@@ -42,7 +42,7 @@ def insert_plain(
     """
     if request_id is not None and changes.repeated:
         parameters = [changes.now, request_id, *_columns(jobs), *_HERE_ANYWHERE]
-        [(new, _, moved, _)] = yield Statement("enqueue_here", parameters)
+        [(new, _, moved, *_)] = yield Statement("enqueue_here", parameters)
     elif request_id is not None and len(jobs) == 1 and _is_common(jobs[0]):
         id, queue, kind, payload, codec, _, _, priority, most, *_ = jobs[0]
         values = (changes.now, request_id, id, payload, queue, kind, codec, priority, most, patience)
@@ -58,15 +58,22 @@ def insert_plain(
 
 
 def insert_here(
-    changes: Changes, jobs: Sequence[PreparedJob], *, store_id: str, channel: str | None, payload: str | None
+    changes: Changes,
+    jobs: Sequence[PreparedJob],
+    *,
+    store_id: str,
+    channel: str | None,
+    payload: str | None,
+    patience: str | None = None,
 ) -> Work[list[Enqueued] | None]:
     """Insert plain jobs in a caller's transaction, by one statement; None when it is open on another store.
 
-    With a channel given, whoever listens to it is told `payload` when the caller commits. In a store that was moved
-    `StoreMoved` is raised, and nothing was written.
+    A transaction that has brought one of the ids is waited for no longer than `patience` milliseconds, or than the
+    caller's own limit. With a channel given, whoever listens to it is told `payload` when the caller commits.
+    In a store that was moved `StoreMoved` is raised, and nothing was written.
     """
-    parameters = [changes.now, None, *_columns(jobs), store_id, channel, payload]
-    [(new, here, moved, _)] = yield Statement("enqueue_here", parameters)
+    parameters = [changes.now, None, *_columns(jobs), store_id, channel, payload, patience]
+    [(new, here, moved, *_)] = yield Statement("enqueue_here", parameters)
     if not here:
         return None
     refuse_if(moved)

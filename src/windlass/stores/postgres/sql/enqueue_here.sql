@@ -1,5 +1,6 @@
 -- As enqueue.sql, for what is asked for more seldom. In a caller's own transaction $20 is the store that the caller means, and
--- $21 and $22 are a channel and a payload to notify. A request that may have been done before is told by its receipt, also
+-- $21 and $22 are a channel and a payload to notify, and another transaction that brings the same id is waited for no longer
+-- than $23 milliseconds, or than the caller's own limit. A request that may have been done before is told by its receipt, also
 -- when the store was moved since then.
 --
 -- a transaction that sees one moment alone does not see what was written since: then this fails, and the caller begins anew
@@ -10,8 +11,12 @@ with latest as materialized (
         and current_setting('transaction_isolation') in ('repeatable read', 'serializable')
     for share
 ),
+before as materialized (
+    select current_setting('lock_timeout') as patience
+),
 moment as materialized (
     select
+        case when $23::text is not null and before.patience = '0' then set_config('lock_timeout', $23::text, true) end,
         coalesce($1::timestamptz, clock_timestamp()) as now,
         $20::text is null or exists (select from windlass_meta where name = 'store' and value = $20::text) as here,
         (
@@ -20,6 +25,7 @@ moment as materialized (
             where name = 'moved' and coalesce((select latest.value from latest), value) <> ''
                 and not exists (select from windlass_receipt where request_id = $2::text)
         ) as moved
+    from before
 ),
 given as materialized (
     select
@@ -80,5 +86,7 @@ select
     new.ids,
     moment.here,
     moment.moved,
-    case when moment.here and moment.moved is null and $21::text is not null then pg_notify($21::text, $22::text) end
-from new, moment
+    case when moment.here and moment.moved is null and $21::text is not null then pg_notify($21::text, $22::text) end,
+    -- as it was: all has been written by now
+    case when $23::text is not null then set_config('lock_timeout', before.patience, true) end
+from new, moment, before

@@ -1,4 +1,4 @@
--- a caller's transaction that has no limit of its own gets one, for as long as a key may have to be waited for
+-- a caller's transaction that has no limit of its own gets one, for as long as a key or a job may have to be waited for
 with before as materialized (
     select current_setting('lock_timeout') as value
 )
