@@ -2,16 +2,21 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import Any
+from typing import Any, Final
 
 from psycopg import AsyncConnection, AsyncRawCursor, BaseConnection, Connection, RawCursor
-from psycopg.pq import TransactionStatus
+from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.rows import tuple_row
 
 from windlass.borrow.drivers import NO_TRANSACTION, OPEN_ALREADY, OnPostgres, Rows, arrays
 from windlass.borrow.errand import in_its_thread, refuse_blocking
 from windlass.borrow.loan import Loan
 from windlass.core.errors import InvalidValue
+
+_PIPELINE: Final = (
+    "connection= is in pipeline mode, where nothing is answered before all is sent: leave `with connection.pipeline()` "
+    "first, and call within the same transaction"
+)
 
 
 def borrow_psycopg(connection: object) -> Loan | None:
@@ -134,6 +139,8 @@ class Undone(Exception):
 
 
 def _check_transaction(connection: BaseConnection[Any]) -> None:
+    if connection.info.pipeline_status is not PipelineStatus.OFF:
+        raise InvalidValue(_PIPELINE)
     if connection.autocommit and connection.info.transaction_status is TransactionStatus.IDLE:
         raise InvalidValue(NO_TRANSACTION)
 

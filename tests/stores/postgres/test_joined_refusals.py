@@ -268,3 +268,18 @@ async def test_a_locked_job_and_an_id_of_an_open_transaction_are_not_waited_for_
             await caller.begin()
 
     await caller.run("select 1")
+
+
+@pytest.mark.parametrize("unique", [None, "key"], ids=["plain", "keyed"])
+async def test_a_connection_in_pipeline_mode_is_refused_and_nothing_is_sent(
+    client: Client, schema: str, unique: str | None
+) -> None:
+    refused = pytest.raises(InvalidValue, match="is in pipeline mode")
+    with psycopg.connect(dsn_of(schema)) as blocking, blocking.pipeline(), refused:
+        await client.enqueue("email", unique=unique, connection=blocking)
+    slow = await psycopg.AsyncConnection.connect(dsn_of(schema))
+    async with slow, slow.pipeline():
+        with pytest.raises(InvalidValue, match="is in pipeline mode"):
+            await client.enqueue("email", unique=unique, connection=slow)
+
+    assert await client.jobs() == []
