@@ -1,6 +1,7 @@
 """The transactions that the store lends: what their users may do, and what is left of it."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any, Final
 
 import asyncpg
@@ -43,6 +44,22 @@ async def test_whoever_has_one_does_not_keep_the_store_from_its_work(schema: str
             await asyncio.wait_for(client.enqueue("email"), 10)
 
         assert (await client.stats("email")).pending == 1
+
+
+async def test_one_that_was_rolled_back_since_a_statement_failed_is_not_taken_for_committed(
+    client: Client, mine: str
+) -> None:
+    async def careless() -> None:
+        async with client.store.transaction() as connection:
+            await connection.execute(f"insert into {mine} values ('lost')")
+            with suppress(asyncpg.PostgresError):
+                await connection.execute("select 1 / 0")
+
+    with pytest.raises(InvalidValue, match="rolled back and not committed"):
+        await careless()
+    await run_in(client.store, f"insert into {mine} values ('kept')")
+
+    assert names(mine) == ["kept"]
 
 
 PLANNED: Final = (

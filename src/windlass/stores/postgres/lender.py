@@ -29,6 +29,10 @@ _CONSTRAINTS: Final = "23"
 _NOT_YOURS: Final = (
     "this transaction is committed at the end of its block: leave the block, or raise an exception to roll it back"
 )
+_FAILED: Final = (
+    "a statement of this transaction had failed, so that it was rolled back and not committed: let the error leave the "
+    "block, or run what may fail in a transaction of its own inside it"
+)
 
 
 class Lender:
@@ -67,7 +71,7 @@ class Lender:
                 except BaseException:
                     await self._roll_back(session, transaction)
                     raise
-                await self._commit(session, transaction, lent)
+                await self._commit(session, lent)
                 if lent.news:
                     self._ring(lent.news)
                 await self._clean(session)
@@ -118,13 +122,13 @@ class Lender:
             await session.connection.fetch(sql("lend"), search_path(self._options), IDLE_FOR)
         return transaction
 
-    async def _commit(self, session: Session, transaction: Transaction, lent: Lent) -> None:
+    async def _commit(self, session: Session, lent: Lent) -> None:
         if not session.closed and not session.connection.is_in_transaction():
             session.terminate()
             raise InvalidValue(_NOT_YOURS)
         try:
             async with asyncio.timeout(self._options.timeout):
-                await transaction.commit()
+                ended = await session.connection.execute("commit")
         except BaseException as error:
             session.terminate()
             if not isinstance(error, Exception) or (sqlstate(error) or "").startswith(_CONSTRAINTS):
@@ -134,6 +138,11 @@ class Lender:
             if lent.settles is not None and kind(error) is Fault.LOST:
                 raise OutcomeUnknown(lent.settles) from fault
             raise fault from error
+        # the driver's object would not tell how it ended; what is begun next on the connection must not be nested in it
+        cast("Any", session.connection)._top_xact = None  # noqa: SLF001
+        if ended != "COMMIT":
+            await self._clean(session)
+            raise InvalidValue(_FAILED)
 
     async def _roll_back(self, session: Session, transaction: Transaction) -> None:
         try:
