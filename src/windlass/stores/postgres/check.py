@@ -102,7 +102,7 @@ def _snapshots() -> Work[Finding]:
     pid, role, application, state, kind, since, held, behind = rows[0]
     who = f"process {pid} ({application or kind or 'hidden'}, role {role or 'hidden'})"
     if since is None:
-        return _hidden_snapshot(who, behind)
+        return _hidden_snapshot(who, behind) if kind is None else _standbys_snapshot(who, behind)
     return Finding(
         "snapshots",
         "warning",
@@ -113,7 +113,19 @@ def _snapshots() -> Work[Finding]:
 
 
 def _hidden_snapshot(who: str, behind: int) -> Finding:
-    advice = "grant pg_read_all_stats to the role of the URL, to see since when and in which state"
+    return _snapshot_of_an_age(
+        who, behind, "grant pg_read_all_stats to the role of the URL, to see since when and in which state"
+    )
+
+
+def _standbys_snapshot(who: str, behind: int) -> Finding:
+    """Judge what a standby tells that it still reads (`hot_standby_feedback`), which has no beginning here."""
+    return _snapshot_of_an_age(
+        f"a standby, by {who},", behind, "end the long transaction on the standby: pg_stat_activity shows it there"
+    )
+
+
+def _snapshot_of_an_age(who: str, behind: int, advice: str) -> Finding:
     if behind < MANY_TRANSACTIONS:
         return Finding("snapshots", "ok", f"{who} holds a snapshot, {behind:,} transactions old", advice)
     told = f"{who} holds a snapshot that is {behind:,} transactions old: rows that are gone cannot be removed meanwhile"

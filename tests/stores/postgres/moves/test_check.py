@@ -73,6 +73,16 @@ def snapshot(state: str | None, since: datetime | None, behind: int = 5) -> list
     return [(4711, "report", "psql", state, "client backend", since, timedelta(hours=3), behind)]
 
 
+def hidden(behind: int = 5) -> Rows:
+    """Return what a role is shown that may not see the sessions of others."""
+    return [(4711, "report", "psql", None, None, None, None, behind)]
+
+
+def of_a_standby(behind: int) -> Rows:
+    """Return what is shown of the process that serves a standby, which reports what it still reads."""
+    return [(4712, "replica", "standby1", "active", "walsender", None, None, behind)]
+
+
 def test_nothing_is_wrong_with_a_healthy_server() -> None:
     findings = found()
 
@@ -118,7 +128,14 @@ def test_a_server_with_a_bad_setting_is_told_of(name: str, server: Server, said:
             "process 4711 (psql, role report) holds a snapshot since 2026-01-01 12:00:00 UTC, 3 h ago, and is idle in",
             "select pg_terminate_backend(4711)",
         ),
-        ("snapshots", "check_snapshots", snapshot(None, None, MANY_TRANSACTIONS), "100,000", "grant pg_read_all_stats"),
+        ("snapshots", "check_snapshots", hidden(MANY_TRANSACTIONS), "100,000", "grant pg_read_all_stats"),
+        (
+            "snapshots",
+            "check_snapshots",
+            of_a_standby(MANY_TRANSACTIONS),
+            "a standby, by process 4712",
+            "on the standby",
+        ),
         ("prepared", "check_prepared", [("x'1", "app", SINCE)], "since 2026-01-01 12:00:00 UTC", "rollback prepared"),
         (
             "slots",
@@ -142,7 +159,7 @@ def test_what_keeps_rows_or_piles_up_is_told_of(name: str, statement: str, rows:
 
 
 def test_a_snapshot_that_may_be_short_is_no_warning_but_what_hides_it_is_said() -> None:
-    finding = found({"check_snapshots": snapshot(None, None)})["snapshots"]
+    finding = found({"check_snapshots": hidden()})["snapshots"]
 
     assert finding.level == "ok"
     assert "pg_read_all_stats" in (finding.advice or "")
