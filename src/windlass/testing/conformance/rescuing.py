@@ -53,12 +53,41 @@ async def test_a_live_lease_is_left_alone(client: Client, clock: FakeClock) -> N
 
 
 async def test_a_lease_ends_at_its_very_time(client: Client, clock: FakeClock) -> None:
+    """B22: however long its job would run, or other jobs do."""
     await client.enqueue("email", b"")
     await claimed(client, "email", lease=300)
 
     clock.advance(300)
 
     assert await client.rescue() == 1
+
+
+async def test_a_claim_of_a_server_that_nobody_knows_is_rescued_by_its_lease(store: Store, clock: FakeClock) -> None:
+    """B10, B21: the record of its server is gone before, or never was."""
+    await store.enqueue([a_job()])
+    await claim_one(store, lease=MINUTE, worker="gone#1")
+    await store.leave("gone#1")
+    clock.advance(MINUTE)
+
+    [rescued] = await store.rescue(RescueRequest(), KEEP_ALL)
+
+    assert rescued.state is State.PENDING
+
+
+async def test_a_server_of_the_same_name_keeps_no_claims_of_its_predecessor_alive(
+    store: Store, clock: FakeClock
+) -> None:
+    """B11."""
+    await store.enqueue([a_job(), a_job()])
+    old = await claim_one(store, lease=MINUTE, worker="same#1")
+    clock.advance(MINUTE - SECOND)
+    new = await claim_one(store, lease=MINUTE, worker="same#1")
+    await store.renew([(new.job.id, new.token)], MINUTE)
+    clock.advance(SECOND)
+
+    rescued = await store.rescue(RescueRequest(), KEEP_ALL)
+
+    assert [each.id for each in rescued] == [old.job.id]
 
 
 async def test_an_ack_after_the_lease_and_before_rescue_counts(client: Client, clock: FakeClock) -> None:
