@@ -5,10 +5,11 @@ import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 
 from tests.cli.conftest import Ended, Run
-from tests.postgres.cluster import cluster, schema_of
+from tests.postgres.cluster import cluster, dsn_of, schema_of
 from tests.stores.postgres.migrating import meta, relations, rows
 from tests.stores.postgres.next_migrations import LATER, TWO_MORE
 from tests.stores.postgres.schema_dump import dump
@@ -191,6 +192,23 @@ def test_sql_for_an_empty_schema_refuses_one_that_is_not(run: Run, schema: str, 
 
     assert done.returncode == 3
     assert relations(schema) == before
+
+
+def test_sql_by_hand_does_not_wait_without_end_for_whoever_has_the_turn(run: Run, schema: str, by_psql: Psql) -> None:
+    """B13."""
+    script = run("migrate", "--sql", "--url", schema)
+    with psycopg.connect(dsn_of(schema)) as holder:
+        holder.execute(
+            "select pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"windlass migrate {schema_of(schema)}"]
+        )
+
+        put_off = by_psql(script, schema)
+        holder.rollback()
+        done = by_psql(script, schema)
+
+    assert put_off.returncode == 3
+    assert "lock timeout" in put_off.stderr
+    assert (done.returncode, meta(schema)) == (0, {"schema": str(SCHEMA)})
 
 
 def test_the_sql_from_a_version_needs_no_server(run: Run) -> None:

@@ -4,14 +4,15 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any, LiteralString
 
 import asyncpg
 from psycopg import sql
 
+from proofs.children import eventually, state_of
 from tests.postgres.cluster import cluster, schema_of
 from tests.stores.postgres.next_migrations import up_to
 from windlass.store_url import parse
@@ -51,9 +52,26 @@ async def bring_up(url: str, migrations: Migrations) -> None:
 
 def run_migrator(url: str, migrations: Migrations, failpoint: str = "") -> "subprocess.CompletedProcess[bytes]":
     """Bring the schema up in a process of its own."""
-    command = [sys.executable, "-W", "ignore", "-m", "tests.stores.postgres.migrating", url, str(migrations.known)]
-    environ = {**os.environ, VARIABLE: failpoint}
+    command, environ = _migrator(url, migrations, failpoint)
     return subprocess.run(command, env=environ, check=False, capture_output=True, timeout=60)
+
+
+@contextmanager
+def stopped_migrator(url: str, migrations: Migrations, point: str, nth: int = 1) -> Generator[int]:
+    """Give the number of a process that brings the schema up, and stands still where it came to `point` that often."""
+    command, environ = _migrator(url, migrations, f"{point}=stop;nth={nth}")
+    with subprocess.Popen(command, env=environ) as process:
+        try:
+            assert eventually(lambda: state_of(process.pid) in "TZX")
+            assert process.poll() is None
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def _migrator(url: str, migrations: Migrations, failpoint: str) -> tuple[list[str], dict[str, str]]:
+    command = [sys.executable, "-W", "ignore", "-m", "tests.stores.postgres.migrating", url, str(migrations.known)]
+    return command, {**os.environ, VARIABLE: failpoint}
 
 
 def sessions(url: str) -> list[int]:
