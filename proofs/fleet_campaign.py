@@ -212,8 +212,11 @@ class Campaign:
         if not self._eventually(lambda: bool(self._servers_of(life)), COMES_UP):
             self.done.failed.append(f"{life.name} did not come up")
             return
-        self._eventually(lambda: self._is_at_work(life), 10)
+        at_work = self._eventually(lambda: self._is_at_work(life), 10)
         servers = self._servers_of(life)
+        if at_work:
+            # a busy machine lets much go by between the look and the kill
+            self._stop_inside_jobs(next(iter(servers)))
         whole = life.child_kills >= CHILD_KILLS_IN_A_LIFE or self._chance.random() < 0.5
         if whole:
             life.command.process.send_signal(signal.SIGKILL)

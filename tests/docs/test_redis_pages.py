@@ -192,11 +192,17 @@ async def test_a_job_takes_the_memory_that_the_page_says() -> None:
             pytest.skip(f"the page tells of Valkey 9.1, this is {version}")
         taken: dict[str, float] = {}
 
+        def used() -> int:
+            told = server.ask("INFO", "memory")
+            return int(told["used_memory"]) - int(told["mem_clients_normal"]) - int(told["mem_aof_buffer"])
+
         def note(state: str) -> None:
-            taken[state] = (server.ask("INFO", "memory")["used_memory"] - before) / jobs
+            taken[state] = (used() - before) / jobs
 
         async with windlass.connect(server.url) as client:
-            before = server.ask("INFO", "memory")["used_memory"]
+            # what the first call brings along is no job's
+            await client.enqueue("first", b"")
+            before = used()
             for _ in range(jobs // 1_000):
                 await client.enqueue_many([NewJob("email", b"x" * 100, kind="send") for _ in range(1_000)])
             note("waiting")
