@@ -261,10 +261,10 @@ async def test_whoever_looks_after_the_store_goes_on_after_a_mistake(
 ) -> None:
     expire, mistakes = owning.Owning.expire, iter(["a mistake"])
 
-    def fail_once(self: owning.Owning) -> WindlassError:
+    def fail_once(self: owning.Owning) -> None:
         for mistake in mistakes:
             raise KeyError(mistake)
-        return expire(self)
+        expire(self)
 
     monkeypatch.setattr(owning.Owning, "expire", fail_once)
     held = Held(store)

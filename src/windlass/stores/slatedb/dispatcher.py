@@ -132,7 +132,7 @@ class Dispatcher:
         self._hub.ring_all()
         return self.broken
 
-    def expire(self, before: float, error: WindlassError) -> None:
+    def expire(self, before: float, late: Callable[[], WindlassError]) -> None:
         """Tell those who have waited since before a moment that nobody knows what became of their calls."""
         serving = [call for call in self._serving if call.since < before]
         self._expired.update(serving)
@@ -140,7 +140,9 @@ class Dispatcher:
         for call, result in made:
             self._in_doubt(call, result)
         looks = [call for call in self._looks.values() if call.since < before]
-        answer([(call, call.in_doubt(error)) for call in (*serving, *looks, *(call for call, _ in made))])
+        if calls := [*serving, *looks, *(call for call, _ in made)]:
+            error = late()
+            answer([(call, call.in_doubt(error)) for call in calls])
 
     @property
     def _durable(self) -> bool:

@@ -2,12 +2,13 @@
 
 import logging
 import re
+import shutil
 from typing import Final, cast
 
 from slatedb.uniffi import CloseReason, Error
 from slatedb.uniffi._slatedb_uniffi.slatedb import InternalError
 
-from windlass.core.errors import Fenced, SchemaMissing, StoreCorrupt, StoreUnavailable, WindlassError
+from windlass.core.errors import Fenced, SchemaMissing, StoreCorrupt, StoreFull, StoreUnavailable, WindlassError
 from windlass.stores.slatedb.address import Address
 
 logger = logging.getLogger("windlass.slatedb")
@@ -26,6 +27,9 @@ _TICK: Final = re.compile(r"invalid clock tick.*last_tick=`(?P<last>[0-9]+)`, ne
 _SKEWED: Final = "RequestTimeTooSkewed"
 _WRONG: Final = {"301", "307", "400", "404", "405", "501"}
 _MOST_SHOWN: Final = 300
+_MIB: Final = 1 << 20
+LEAST_FREE: Final = 8 * _MIB
+"""Bytes on the disk of a folder that are too few: an object may need so many, and more are written at once."""
 MAY_BE_DONE: Final = "what was asked may still be done"
 NOT_BEGUN: Final = "nothing of what was asked was begun"
 NOT_OPENED: Final = "was not opened"
@@ -118,14 +122,29 @@ def _translated(error: BaseException, address: Address, became: str) -> Windlass
 
 
 def late(address: Address, became: str = MAY_BE_DONE) -> StoreUnavailable:
-    """Return the error of whoever has waited to the deadline, with what became of what was asked."""
+    """Return the error of whoever has waited to the deadline, with what became of what was asked.
+
+    The engine tells nobody that a disk is full, and waits: the disk is asked.
+    """
+    told = f"{address.where} did not answer within {address.timeout:g} s, and {became}"
     if address.is_remote:
         advice = f"check that the bucket {address.bucket!r} can be reached, and {address.credentials}"
+    elif (free := _free(address)) is not None and free < LEAST_FREE:
+        message = f"{told}: its disk is full, with {free / _MIB:.1f} MiB free: free some, and all goes on by itself"
+        return StoreFull(message, retryable=True)
     else:
         advice = "look whether its disk or the machine is overloaded"
-    return StoreUnavailable(
-        f"{address.where} did not answer within {address.timeout:g} s, and {became}: {advice}", retryable=True
-    )
+    return StoreUnavailable(f"{told}: {advice}", retryable=True)
+
+
+def _free(address: Address) -> int | None:
+    """Return how many bytes this process may still write to the disk of a folder; None where nobody knows."""
+    if address.kind != "file":
+        return None
+    try:
+        return shutil.disk_usage(address.path).free
+    except OSError:
+        return None
 
 
 def _unavailable(error: BaseException, address: Address) -> StoreUnavailable:

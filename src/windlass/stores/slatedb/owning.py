@@ -139,10 +139,13 @@ class Owning:
         """Return how many seconds a caller waits at most."""
         return self._address.timeout
 
-    def expire(self) -> WindlassError:
-        """Tell those who have waited for too long; return what those are told who were not even served."""
+    def expire(self) -> None:
+        """Tell those who have waited for too long since they were served."""
         if self._dispatcher is not None:
-            self._dispatcher.expire(time.monotonic() - self.patience, late(self._address))
+            self._dispatcher.expire(time.monotonic() - self.patience, lambda: late(self._address))
+
+    def late(self) -> WindlassError:
+        """Return what those are told who have waited for too long and were not even served."""
         return late(self._address, NOT_BEGUN)
 
     @property

@@ -186,10 +186,13 @@ class Room:
         if self._owning.look_for_others() and self._owning.lost is not None:
             self._refuse(self._owning.lost)
             self._later.clear()
-        late = self._owning.expire()
+        self._owning.expire()
         before = time.monotonic() - self._owning.patience
+        late: list[Call] = []
         while self._waiting and self._waiting[0].since < before:
-            self._tell([self._waiting.popleft()], late)
+            late.append(self._waiting.popleft())
+        if late:
+            self._tell(late, self._owning.late())
         later, self._later = self._later, []
         for call in later:
             self._put(Call(call.move, call.argument, None))
