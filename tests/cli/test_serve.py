@@ -64,9 +64,10 @@ def test_a_second_signal_stops_at_once_and_says_so_once(tmp_path: Path) -> None:
     with Served(tmp_path, "sqlite:///jobs.db") as served:
         host, _, port = served.url.removeprefix("http://").partition(":")
         with socket.create_connection((host, int(port))) as half:
-            # a request whose body never comes
-            half.sendall(b"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
-            assert eventually(lambda: _connections(served.process.pid) > 0, 10)
+            # a request whose body never comes, and which is asked for: its route waits by then
+            body = "Content-Type: application/json", "Content-Length: 9", "Expect: 100-continue"
+            half.sendall("\r\n".join(("POST /api/v1/jobs HTTP/1.1", f"Host: {host}", *body, "", "")).encode())
+            assert half.recv(1_000).startswith(b"HTTP/1.1 100 ")
             served.process.send_signal(signal.SIGTERM)
             assert eventually(lambda: "stopping" in served.log, 10), served.log
 
