@@ -102,6 +102,26 @@ async def in_room(store: Store, work: Callable[[], Awaitable[R]]) -> R:
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(run(), loop))
 
 
+@asynccontextmanager
+async def gathering(store: Store) -> AsyncGenerator[None]:
+    """Let calls that begin in this block be served together when it ends."""
+    begun, over = threading.Event(), threading.Event()
+
+    async def stand_still() -> None:
+        begun.set()
+        over.wait(PATIENCE)
+
+    standing = asyncio.ensure_future(in_room(store, stand_still))
+    try:
+        await eventually(begun.is_set)
+        yield
+        # a task begins with the next turn of the event loop
+        await asyncio.sleep(0)
+    finally:
+        over.set()
+        await standing
+
+
 async def eventually(true: Callable[[], object]) -> None:
     """Return when `true()`, which must come soon."""
     async with asyncio.timeout(PATIENCE):

@@ -8,17 +8,19 @@ from typing import Any, Final
 import pytest
 
 from tests.stores.slatedb.lived import job, numbered
-from tests.stores.slatedb.opened import Held, opened, recorded
+from tests.stores.slatedb.opened import Held, gathering, new_address, opened, recorded, room_of
 from windlass.core.errors import UniqueConflict
 from windlass.core.job import Claim
 from windlass.core.moving import Moved, Packed, Parcel
-from windlass.core.requests import ClaimRequest, KvWrite
+from windlass.core.requests import ClaimRequest, KvWrite, RescueRequest
+from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
 from windlass.core.stats import TimingCount
 from windlass.core.store import Store
 from windlass.core.topics import ENDS, queue_topic
 from windlass.core.unique import Unique, hold
 from windlass.stores.slatedb import SlateStore
+from windlass.stores.slatedb.store import PRUNE_BESIDE
 from windlass.testing.conformance.given import settlement
 
 MINUTE: Final = timedelta(minutes=1)
@@ -65,6 +67,35 @@ async def test_a_call_is_answered_when_what_it_wrote_is_durable(store: SlateStor
     await held.let_go()
 
     await call
+
+
+READERS: Final[dict[str, Callable[[Store], Awaitable[object]]]] = {
+    "claim": lambda store: store.claim(ClaimRequest(["later"], 1, MINUTE)),
+    "due in": lambda store: store.due_in(["later"]),
+    "promote": lambda store: store.promote(limit=1),
+    "rescue": lambda store: store.rescue(RescueRequest(), KEEP_ALL),
+    "prune beside": lambda store: room_of(store).submit(PRUNE_BESIDE, None),
+    "look": lambda store: store.stats(),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+async def test_a_call_is_durable_first_also_beside_one_that_reads_and_changes_nothing(name: str) -> None:
+    address = new_address()
+    async with opened(address) as before:
+        await before.enqueue([job(1), job(2, "later", delay=MINUTE)])
+        await before.claim(REQUEST)
+    # an owner that begins has not read what stands where
+    async with opened(address) as store:
+        held = Held(store)
+
+        async with gathering(store):
+            enqueue = asyncio.create_task(store.enqueue([job(3)]))
+            reader = asyncio.ensure_future(READERS[name](store))
+        assert await stays_unanswered(enqueue)
+        await held.let_go()
+
+        await asyncio.gather(enqueue, reader)
 
 
 async def test_a_look_does_not_tell_what_may_yet_be_lost(store: SlateStore) -> None:

@@ -108,7 +108,7 @@ class Database(_Reading):
         self._db = db
         self._ended = False
         self._fenced = False
-        self._written = False
+        self._unflushed = False
         self._flushes = 0
         self._changed = 0
         self._table: asyncio.Task[None] | None = None
@@ -126,6 +126,11 @@ class Database(_Reading):
         """Whether the engine has given the database up: nothing goes on until it is opened anew."""
         return self._ended or self._db.status().close_reason is not None
 
+    @property
+    def unflushed(self) -> bool:
+        """Whether anything was written that no flush was called for since."""
+        return self._unflushed
+
     async def snapshot(self) -> View:
         """Return a view of this moment that stays as it is."""
         return _Reading(await self._within(self._db.snapshot()), self._address)
@@ -136,17 +141,20 @@ class Database(_Reading):
         It is durable when a `flush` that was called afterwards has returned. One that failed may still be done.
         """
         if changes:
-            self._written = True
             self._changed += len(changes)
-            await self._within(self._db.write(batch_of(changes)))
+            try:
+                await self._within(self._db.write(batch_of(changes)))
+            finally:
+                # behind it: a flush that is called meanwhile need not take it along
+                self._unflushed = True
 
     async def flush(self) -> None:
         """Return when all that was written before is durable.
 
         With nothing to write it proves nothing: a former owner is told `Fenced` a second later only.
         """
-        self._flushes += self._written
-        self._written = False
+        self._flushes += self._unflushed
+        self._unflushed = False
         await self._within(self._db.flush_with_options(_WAL))
         if self._table is None and self._is_time_for_a_table():
             self._flushes = self._changed = 0

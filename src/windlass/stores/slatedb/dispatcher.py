@@ -93,9 +93,9 @@ class Dispatcher:
         answers: list[Answer] = []
         try:
             await self._do(calls, answers)
-            wrote = await self._table.write()
+            await self._table.write()
             self._table.rest()
-            await self._begin_looks([call for call in calls if call.move is None], wrote=wrote)
+            await self._begin_looks([call for call in calls if call.move is None])
         except Exception as error:  # noqa: BLE001 - every caller is told
             broken = self.break_off(error)
             answer([(call, call.in_doubt(broken)) for call in calls])
@@ -108,7 +108,7 @@ class Dispatcher:
             if call in expired:
                 self._in_doubt(call, result)
         news, self._table.news = self._table.news, set()
-        self._add(Group(answers, news, weight=weight), wrote=wrote)
+        self._add(Group(answers, news, weight=weight))
 
     async def answered(self) -> None:
         """Return when nothing is under way."""
@@ -147,7 +147,7 @@ class Dispatcher:
     @property
     def _durable(self) -> bool:
         """Whether all that was written before is durable."""
-        return self._idle.is_set() and not self._behind
+        return self._idle.is_set() and not self._behind and not self._database.unflushed
 
     async def _do(self, calls: list[Call], answers: list[Answer]) -> None:
         table = self._table
@@ -172,8 +172,8 @@ class Dispatcher:
                 answers.append((call, error))
         self._beat(table)
 
-    def _add(self, group: Group, *, wrote: bool) -> None:
-        if not wrote and self._durable:
+    def _add(self, group: Group) -> None:
+        if self._durable:
             self._end(group, None)
             return
         self._groups.append(group)
@@ -185,14 +185,14 @@ class Dispatcher:
             self._room.clear()
         self._to_flush.set()
 
-    async def _begin_looks(self, calls: list[Call], *, wrote: bool) -> None:
+    async def _begin_looks(self, calls: list[Call]) -> None:
         if not calls:
             return
         view = await self._table.snapshot()
         durable: asyncio.Future[None] | None = None
-        if wrote or not self._durable:
+        if not self._durable:
             durable = asyncio.get_running_loop().create_future()
-            self._add(Group([], set(), durable), wrote=True)
+            self._add(Group([], set(), durable))
         for call in calls:
             task = asyncio.create_task(self._look(call, view, durable), name="windlass slatedb look")
             self._looks[task] = call

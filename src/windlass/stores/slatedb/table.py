@@ -267,8 +267,8 @@ class Table(table.Table):
         front = self._fronts.get(index)
         return self._begins.get(index) if front is None else front.begin
 
-    async def write(self) -> bool:
-        """Write what was changed, in one piece; return whether anything was. It is not durable by that."""
+    async def write(self) -> None:
+        """Write what was changed, in one piece. It is not durable by that."""
         changes = self._take_changes()
         if changes:
             try:
@@ -276,7 +276,6 @@ class Table(table.Table):
             except BaseException:
                 self.torn = True
                 raise
-        return bool(changes)
 
     def rest(self) -> None:
         """Forget what need not stay in memory; everything was written."""
