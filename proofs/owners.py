@@ -14,7 +14,8 @@ from proofs.commands import Command
 from proofs.ledger import Tail
 from proofs.serving import Place, lives
 
-OPTIONS: Final = ("--concurrency", "20", "--rescue-interval", "500ms")
+# rescue and pruning look through the store: the more often, the more calls are served together with such a look
+OPTIONS: Final = ("--concurrency", "20", "--rescue-interval", "500ms", "--prune-interval", "100ms")
 GRACE: Final = 10.0
 MOST_ATTEMPTS: Final = 50
 COMES_UP: Final = 60.0
