@@ -7,7 +7,7 @@ from datetime import timedelta
 from itertools import count
 from typing import Any, Final, TypeAlias
 
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.stores.slatedb.lived import job
@@ -56,7 +56,8 @@ def _ends(claims: Sequence[Claim]) -> list[Settlement]:
     return [Settlement(claim.job.id, claim.token, ToSucceeded()) for claim in claims]
 
 
-@settings(deadline=None, max_examples=40)
+# examples are small as they are, and making them smaller takes minutes: an engine is opened for each
+@settings(deadline=None, max_examples=40, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(before=st.lists(groups, max_size=3), since=st.lists(groups, max_size=3), minutes=st.integers(0, 2), last=groups)
 def test_what_is_answered_is_kept(
     before: list[list[str]], since: list[list[str]], minutes: int, last: list[str]
