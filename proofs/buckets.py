@@ -1,4 +1,4 @@
-"""The object stores that a campaign can happen on: a folder, or a bucket of an S3 server that is its own."""
+"""The object stores that a campaign can happen on: a folder, or a bucket of an S3 server of its own, near or far."""
 
 import os
 from collections.abc import Generator
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from proofs.faulty_s3 import FaultyS3
+from proofs.s3_faults import Faults
 from proofs.serving import Place
-from tests.slatedb.s3 import CREDENTIALS
+from tests.slatedb.s3 import BUCKET, CREDENTIALS
 from tests.slatedb.weed import Weed
 
 Kind: TypeAlias = Literal["file", "s3"]
@@ -16,9 +18,10 @@ Kind: TypeAlias = Literal["file", "s3"]
 
 @dataclass(frozen=True)
 class Bucket:
-    """A place on an object store, and the server that keeps the objects, where there is one."""
+    """A place on an object store, the same seen from nearby, and the server of the objects, where there is one."""
 
     place: Place
+    nearby: Place
     server: Weed | None = None
 
     def kill_server(self) -> None:
@@ -33,14 +36,23 @@ class Bucket:
 
 
 @contextmanager
-def bucket_on(kind: Kind, folder: Path) -> Generator[Bucket]:
-    """Give a store that nobody owns yet; what it leaves goes with the folder, or with the server."""
+def bucket_on(kind: Kind, folder: Path, *, away: float = 0.0) -> Generator[Bucket]:
+    """Give a store that nobody owns yet; what it leaves goes with the folder, or with the server.
+
+    A bucket may be so many seconds away, each way.
+    """
     ledger = folder / "ledger"
     if kind == "file":
-        yield Bucket(Place(f"slatedb+file://{folder / 'store'}", ledger))
+        place = Place(f"slatedb+file://{folder / 'store'}", ledger)
+        yield Bucket(place, place)
         return
     with Weed() as weed, admitted():
-        yield Bucket(Place(weed.url("proof"), ledger), weed)
+        nearby = Place(weed.url("proof"), ledger)
+        if not away:
+            yield Bucket(nearby, nearby, weed)
+            return
+        with FaultyS3(weed.endpoint, Faults(share=0.0, latency=away)) as line:
+            yield Bucket(Place(f"slatedb+s3://{BUCKET}/proof?endpoint={line.endpoint}", ledger), nearby, weed)
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 The owner is `windlass worker`. It serves, and it brings the jobs too, since nobody else can reach the store. Every
 other kill takes its parent along; after the others that starts it again. Nobody waits for the owner's heartbeat to grow
-old: that the process has ended is proof enough. On S3 the server that keeps the objects is killed as well.
+old: that the process has ended is proof enough. On S3 the server that keeps the objects is killed as well. Where the
+bucket is far away, a kill comes while something is on its way there, and so finds an answer that was given before.
 """
 
 import random
@@ -42,6 +43,8 @@ class Plan:
     store: Kind = "file"
     store_kills: int = 0
     """Kills of the S3 server beside that, on which it is started again."""
+    away: float = 0.0
+    """Seconds that the bucket is away, each way."""
     keep: bool = True
     """Whether jobs are kept when they have succeeded; without it their settlement deletes them."""
     opens_within: float = 5.0
@@ -63,17 +66,23 @@ class Done:
 
 def prove(folder: Path, plan: Plan) -> Report:
     """Let it happen in a folder, or in a bucket."""
-    name = "slatedb-kills" if plan.store == "file" else f"slatedb-kills-{plan.store}"
-    report = Report(name if plan.keep else f"{name}-deleting", PROMISE)
-    with bucket_on(plan.store, folder) as bucket:
+    report = Report(_name(plan), PROMISE)
+    with bucket_on(plan.store, folder, away=plan.away) as bucket:
         campaign = Campaign(bucket, plan)
         try:
             campaign.run()
         finally:
             campaign.close()
-        name_store(report, bucket.place)
-        _check(report, bucket.place, plan, campaign.done)
+        name_store(report, bucket.nearby)
+        _check(report, bucket.nearby, plan, campaign.done)
     return report
+
+
+def _name(plan: Plan) -> str:
+    if plan.away:
+        return "slatedb-kills-far"
+    name = "slatedb-kills" if plan.store == "file" else f"slatedb-kills-{plan.store}"
+    return name if plan.keep else f"{name}-deleting"
 
 
 class Campaign:
