@@ -173,7 +173,8 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
         slatedb_kills.Plan(jobs=10_000 // scale, kills=max(50 // scale, 2), store="s3", store_kills=max(5 // scale, 1)),
     ),
     "slatedb-kills-far": lambda folder, scale: slatedb_kills.prove(
-        folder, slatedb_kills.Plan(jobs=10_000 // scale, kills=max(50 // scale, 2), store="s3", away=0.03)
+        folder,
+        slatedb_kills.Plan(jobs=10_000 // scale, kills=max(50 // scale, 2), store="s3", away=0.03, opens_within=10.0),
     ),
     "slatedb-kills-deleting": lambda folder, scale: slatedb_kills.prove(
         folder, slatedb_kills.Plan(jobs=10_000 // scale, kills=max(50 // scale, 2), keep=False)
