@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from windlass.core.errors import Fenced, UnknownKind, WindlassError
-from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.looks import ServerRecord
 from windlass.core.requests import Rescued
@@ -341,11 +340,18 @@ class Shift:
     def _rescued(self, rescued: list[Rescued]) -> None:
         self._tally.rescued += len(rescued)
         if self._hooks.wanted:
-            self._spawn(self._tell_of_rescue([one.id for one in rescued]), name="windlass rescue hooks")
+            self._spawn(self._tell_of_rescue(rescued), name="windlass rescue hooks")
 
-    async def _tell_of_rescue(self, ids: Sequence[JobId]) -> None:
-        jobs = [job for job in await self._client.store.get(ids) if job is not None]
-        self._hooks.tell([Move(job, State.RUNNING, job.state) for job in jobs])
+    async def _tell_of_rescue(self, rescued: Sequence[Rescued]) -> None:
+        jobs = await self._client.store.get([one.id for one in rescued])
+        # a job may have gone on since: whoever moved it tells of that
+        self._hooks.tell(
+            [
+                Move(job._replace(state=one.state), State.RUNNING, one.state)
+                for one, job in zip(rescued, jobs, strict=True)
+                if job is not None
+            ]
+        )
 
     def _describe(self) -> ServerRecord:
         config = self._config
