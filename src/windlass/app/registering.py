@@ -1,5 +1,6 @@
 """What an app makes of functions: handlers, consumers, schedules and lifespans."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
@@ -39,7 +40,7 @@ L = TypeVar("L", bound=Lifespan)
 H = TypeVar("H", bound=Handler[..., Any])
 
 
-class Registering(Surroundings):
+class Registering(Surroundings, ABC):
     """Makes handlers and consumers of functions, and knows what is registered."""
 
     def __init__(self, queue: str) -> None:
@@ -52,9 +53,9 @@ class Registering(Surroundings):
         self._declarations: Declarations | None = None
 
     @property
+    @abstractmethod
     def _home(self) -> Home:
         """The app itself, which all that is registered belongs to."""
-        raise NotImplementedError
 
     @property
     def job(self) -> JobDecorator:
