@@ -3,7 +3,9 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 import asyncpg
@@ -13,6 +15,8 @@ import windlass
 from tests.postgres.cluster import schema_of
 from tests.stores.postgres.racing import connection_to, settlement
 from windlass import App, Claim, Client, Context, NewJob, Server, State, StoreUnavailable, Unique
+from windlass.app.handle import Handle
+from windlass.app.handler import AsyncHandler
 from windlass.core.job import Failure, Note, Progress
 from windlass.core.requests import Settled, SettleResult
 from windlass.core.verdict import ToDead, ToSucceeded
@@ -48,6 +52,42 @@ async def refuse(somebody: "asyncpg.Connection[Any]", schema: str, job_id: str) 
         when (old.id = '{job_id}' and new.state <> 'running') execute function {schema_of(schema)}.refuse();
         """
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AtWork:
+    """A server with a slow job that it has claimed, and that goes on when it is let go."""
+
+    slow: Handle[None]
+    let_go: asyncio.Event
+    quick: AsyncHandler[[], None]
+
+    async def go_on(self) -> None:
+        """Return when the server has done some other jobs, one after the other."""
+        for _ in range(5):
+            await (await self.quick.enqueue()).wait(timeout=10)
+
+
+@asynccontextmanager
+async def at_work(schema: str) -> AsyncGenerator[AtWork]:
+    app = App(schema)
+    claimed, let_go = asyncio.Event(), asyncio.Event()
+
+    @app.job
+    async def slow(ctx: Context) -> None:
+        ctx.progress(1)
+        claimed.set()
+        await let_go.wait()
+
+    @app.job
+    async def quick() -> None:
+        pass
+
+    async with app:
+        handle = await slow.enqueue()
+        async with Server(app):
+            await claimed.wait()
+            yield AtWork(handle, let_go, quick)
 
 
 def are_locked_out(answers: list[SettleResult]) -> bool:
@@ -218,33 +258,16 @@ async def test_a_note_to_a_locked_job_waits_for_nobody(client: Client, schema: s
 
 
 async def test_a_server_goes_on_beside_a_job_that_stays_locked(client: Client, schema: str) -> None:
-    app = App(schema, keep_dead=0)
-    claimed, let_go = asyncio.Event(), asyncio.Event()
+    async with at_work(schema) as work, connection_to(schema) as somebody:
+        async with somebody.transaction():
+            await somebody.execute("select 1 from windlass_job where id = $1 for update", work.slow.id)
+            work.let_go.set()
+            began = time.monotonic()
+            await work.go_on()
+            assert time.monotonic() - began < SPARE
+        await work.slow.wait(timeout=30)
 
-    @app.job
-    async def held(ctx: Context) -> None:
-        ctx.progress(1)
-        claimed.set()
-        await let_go.wait()
-
-    @app.job
-    async def quick() -> None:
-        pass
-
-    async with app, connection_to(schema) as somebody:
-        slow = await held.enqueue()
-        async with Server(app):
-            await claimed.wait()
-            async with somebody.transaction():
-                await somebody.execute("select 1 from windlass_job where id = $1 for update", slow.id)
-                let_go.set()
-                began = time.monotonic()
-                for _ in range(5):
-                    await (await quick.enqueue()).wait(timeout=10)
-                assert time.monotonic() - began < SPARE
-            await slow.wait(timeout=30)
-
-    job = await client.get(slow.id)
+    job = await client.get(work.slow.id)
     assert job is not None
     assert job.state is State.SUCCEEDED
 
@@ -254,26 +277,10 @@ async def test_a_server_goes_on_beside_a_job_whose_end_is_refused(
     schema: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """B18."""
-    app = App(schema)
-    claimed, let_go = asyncio.Event(), asyncio.Event()
+    async with at_work(schema) as work, connection_to(schema) as somebody:
+        await refuse(somebody, schema, work.slow.id)
+        work.let_go.set()
+        await work.go_on()
 
-    @app.job
-    async def refused() -> None:
-        claimed.set()
-        await let_go.wait()
-
-    @app.job
-    async def quick() -> None:
-        pass
-
-    async with app, connection_to(schema) as somebody:
-        slow = await refused.enqueue()
-        async with Server(app):
-            await claimed.wait()
-            await refuse(somebody, schema, slow.id)
-            let_go.set()
-            for _ in range(5):
-                await (await quick.enqueue()).wait(timeout=10)
-
-    assert re.search(f"the end of job {slow.id} .* by succeeded is refused", caplog.text)
+    assert re.search(f"the end of job {work.slow.id} .* by succeeded is refused", caplog.text)
     assert "could not be written before the stop" not in caplog.text
