@@ -213,8 +213,9 @@ class Store(Inspector, Moving, Protocol):
     `rescue`), each is a step of its own: what others do at the same moment may come between two of them.
 
     The store's clock judges leases and due times, so durations are given, not times. A call that is repeated with
-    the same `request_id` after its reply was lost does nothing again and gives the first answer. The three calls of
-    every job's life may return any awaitable: a coroutine around a future costs as much as the future.
+    the same `request_id` after its reply was lost does nothing again and gives the first answer; a call of another kind
+    may have that id too. The three calls of every job's life may return any awaitable: a coroutine around a future
+    costs as much as the future.
     """
 
     @property

@@ -9,6 +9,11 @@ _RANDOM_BYTES: Final = 12
 """Nobody else begins theirs so."""
 
 
+def of_kind(kind: str, request_id: str | None) -> str | None:
+    """Return a request by a name that no call of another kind has: the answer to that would be no answer to this."""
+    return None if request_id is None else f"{kind}:{request_id}"
+
+
 class RequestNames:
     """Names the calls of one process one after the other; never shared with a forked one.
 

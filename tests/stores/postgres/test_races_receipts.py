@@ -279,9 +279,9 @@ async def test_receipts_are_pruned_when_nobody_can_ask_any_more(
     await store.enqueue([a_job("q")], request_id="old")
     await store.enqueue([a_job("q")], request_id="new")
     await outside.execute(
-        "update windlass_receipt set at = clock_timestamp() - interval '1 hour' where request_id = 'old'"
+        "update windlass_receipt set at = clock_timestamp() - interval '1 hour' where request_id = 'enqueue:old'"
     )
 
     await store.prune(Retention(), limit=10)
 
-    assert [row[0] for row in await outside.fetch("select request_id from windlass_receipt")] == ["new"]
+    assert [row[0] for row in await outside.fetch("select request_id from windlass_receipt")] == ["enqueue:new"]

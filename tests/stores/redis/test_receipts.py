@@ -2,9 +2,8 @@
 
 from tests.redis.asking import ask
 from tests.redis.keys import keys_of, with_options
-from tests.stores.redis.calls import a_claim, opened, settlement, wanting
-from windlass.core.requests import KvWrite, Settled
-from windlass.core.store import Store
+from tests.stores.redis.calls import a_claim, opened, wanting
+from windlass.core.requests import KvWrite
 from windlass.testing.conformance.given import a_job
 
 
@@ -39,19 +38,3 @@ async def test_who_was_given_nothing_leaves_no_receipt(url: str) -> None:
         assert await store.claim(wanting("q")) == []
 
     assert kept_for(url) == []
-
-
-async def test_one_request_for_calls_of_several_kinds_is_one_for_each(store: Store) -> None:
-    """Who names requests by what they are about may use a name again for another kind of call."""
-    [first] = await store.enqueue([a_job("q")], request_id="r1")
-    [claim] = await store.claim(wanting("q"), request_id="r1")
-    assert claim.job.id == first.id
-    assert await store.settle([settlement(claim)], request_id="r1") == [Settled.DONE]
-
-    assert [one.created for one in await store.enqueue([a_job("q"), a_job("q")], request_id="r2")] == [True, True]
-    claims = await store.claim(wanting("q", limit=2), request_id="r2")
-    again = await store.claim(wanting("q", limit=2), request_id="r2")
-    settled = await store.settle([settlement(claim) for claim in claims], request_id="r2")
-
-    assert [claim.token for claim in again] == [claim.token for claim in claims]
-    assert settled == [Settled.DONE] * 2

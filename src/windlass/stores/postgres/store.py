@@ -29,6 +29,7 @@ from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, Schedu
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import Borrowed, Features, Joined
 from windlass.core.topics import Topic
+from windlass.kit.request_names import of_kind
 from windlass.stores.postgres import looks, schedule_looks
 from windlass.stores.postgres.check import check
 from windlass.stores.postgres.moves import hold_claims, keep, operate, promote, rescue, schedules
@@ -89,17 +90,17 @@ class PostgresStore(PostgresMoving):
     async def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> list[Enqueued]:
         """Put jobs in line, all or none."""
         room = self._there() or await self._reopen()
-        return await room.enqueuer.enqueue(jobs, request_id)
+        return await room.enqueuer.enqueue(jobs, of_kind("enqueue", request_id))
 
     async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
         """Give ready jobs to the caller."""
         room = self._there() or await self._reopen()
-        return await room.claimer.claim(request, request_id)
+        return await room.claimer.claim(request, of_kind("claim", request_id))
 
     async def settle(self, settlements: Sequence[Settlement], *, request_id: str | None = None) -> list[SettleResult]:
         """Write how claims ended."""
         room = self._there() or await self._reopen()
-        return await room.settler.settle(settlements, request_id)
+        return await room.settler.settle(settlements, of_kind("settle", request_id))
 
     async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
         """Let claims hold for longer."""

@@ -32,6 +32,7 @@ from windlass.core.stats import TimingCount
 from windlass.core.verdict import LEASE_EXPIRED, ORPHANED, ToSucceeded
 from windlass.kit.gather import Gather
 from windlass.kit.records import STATES, server_text
+from windlass.kit.request_names import of_kind
 from windlass.stores.redis.caller import Caller
 from windlass.stores.redis.replies import ClaimRow, claim_of, conflict_of, time_of
 from windlass.stores.redis.requests import (
@@ -116,7 +117,7 @@ class Moves:
     async def _enqueue(self, jobs: Sequence[PreparedJob], request_id: str | None) -> list[Enqueued]:
         written = jobs_of(jobs)
         reply = await self._caller.once(
-            _name_of(jobs, written), {"jobs": written}, _of_kind("enqueue", request_id), doubt=jobs[0].id
+            _name_of(jobs, written), {"jobs": written}, of_kind("enqueue", request_id), doubt=jobs[0].id
         )
         done, *answer = _decode(reply)
         if not done:
@@ -157,7 +158,7 @@ class Moves:
             # a token is its number behind this: no two are alike, also after the server has lost what it gave out
             seed = f"{self._tokens_begin}{self._caller.new_request_id()}-"
             ask |= {"seed": seed, "regardless": turn == TRIES}
-            named = _of_kind("claim", _turn_of(request_id, turn))
+            named = of_kind("claim", _turn_of(request_id, turn))
             due, cut, rows = _claims.decode(await self._caller.once("claim", dict(ask), named))
             if rows or not due:
                 return Given([claim_of(row, request.worker) for row in rows], cut)
@@ -175,7 +176,7 @@ class Moves:
         ask: Ask = {"settlements": [settlement_of(settlement) for settlement in settlements]}
         name = "succeed" if all(map(_is_plain_success, settlements)) else "settle"
         results = _decode(
-            await self._caller.once(name, ask, _of_kind("settle", request_id), doubt=settlements[0].job_id)
+            await self._caller.once(name, ask, of_kind("settle", request_id), doubt=settlements[0].job_id)
         )
         if results is True:
             return [Settled.DONE] * len(settlements)
@@ -334,11 +335,6 @@ def _name_of(jobs: Sequence[PreparedJob], written: Sequence[Sequence[object]]) -
 
 def _is_plain_success(settlement: Settlement) -> bool:
     return isinstance(settlement.verdict, ToSucceeded) and not settlement.then and not settlement.kv
-
-
-def _of_kind(kind: str, request_id: str | None) -> str | None:
-    """Return a request by a name that no call of another kind has: the answer to that would be no answer to this."""
-    return None if request_id is None else f"{kind}:{request_id}"
 
 
 def _turn_of(request_id: str | None, turn: int) -> str | None:

@@ -23,8 +23,8 @@ so that each service reads from the front and stops at what is not due yet:
 | `w` | server id | a server |
 | `n` | server id | the ownership under which a server of the owner beats |
 | `c` | name of a lock | who has it, and until when |
-| `a` | request id | what was answered |
-| `b` | time, request id | nothing: when that was |
+| `a` | kind of call, request id | what was answered |
+| `b` | time, kind of call, request id | nothing: when that was |
 | `z` | number | what a person did |
 | `v` | move, queue | the last parcel of jobs from another store |
 

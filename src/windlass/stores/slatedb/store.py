@@ -29,6 +29,7 @@ from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import Borrowed, Features, Joined, Store
 from windlass.core.topics import Topic
 from windlass.kit.moves import moving
+from windlass.kit.request_names import of_kind
 from windlass.stores.slatedb import job_pages, looks, parcel_looks, queue_looks
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.calls import Look, Move
@@ -156,11 +157,11 @@ class SlateStore:
 
     async def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> list[Enqueued]:
         """Put jobs in line, all or none, in their order."""
-        return await self._submit(ENQUEUE, EnqueueCall(jobs, request_id))
+        return await self._submit(ENQUEUE, EnqueueCall(jobs, of_kind("enqueue", request_id)))
 
     async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
         """Give up to `limit` ready jobs to the caller, the most urgent first."""
-        return await self._submit(CLAIM, ClaimCall(request, request_id))
+        return await self._submit(CLAIM, ClaimCall(request, of_kind("claim", request_id)))
 
     async def due_in(self, queues: Sequence[str]) -> timedelta | None:
         """Return how long it is until the next scheduled job of these queues comes due."""
@@ -168,7 +169,7 @@ class SlateStore:
 
     async def settle(self, settlements: Sequence[Settlement], *, request_id: str | None = None) -> list[SettleResult]:
         """Write how claims ended, each as one step of its own."""
-        return await self._submit(SETTLE, SettleCall(settlements, request_id))
+        return await self._submit(SETTLE, SettleCall(settlements, of_kind("settle", request_id)))
 
     async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
         """Let these claims hold for `lease` from now."""

@@ -33,6 +33,7 @@ from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import Borrowed, Features, Joined
 from windlass.core.topics import Hub, Topic
 from windlass.kit.moves import moving
+from windlass.kit.request_names import of_kind
 from windlass.stores.sqlite import looks, moving_looks, schedule_looks
 from windlass.stores.sqlite.calls import Move
 from windlass.stores.sqlite.check import check
@@ -171,17 +172,17 @@ class SqliteStore:
 
     def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> Awaitable[list[Enqueued]]:
         """Put jobs in line, all or none."""
-        return self._write(ENQUEUE, enqueue.EnqueueCall(jobs, request_id))
+        return self._write(ENQUEUE, enqueue.EnqueueCall(jobs, of_kind("enqueue", request_id)))
 
     def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Awaitable[list[Claim]]:
         """Give ready jobs to the caller."""
-        return self._write(CLAIM, claim.ClaimCall(request, request_id))
+        return self._write(CLAIM, claim.ClaimCall(request, of_kind("claim", request_id)))
 
     def settle(
         self, settlements: Sequence[Settlement], *, request_id: str | None = None
     ) -> Awaitable[list[SettleResult]]:
         """Write how claims ended."""
-        return self._write(SETTLE, settle.SettleCall(settlements, request_id))
+        return self._write(SETTLE, settle.SettleCall(settlements, of_kind("settle", request_id)))
 
     async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
         """Let claims hold for longer."""

@@ -75,6 +75,33 @@ async def test_settlements_repeated_with_their_request_give_the_first_answer(sto
     assert sum(row.totals.enqueued for row in await store.stats()) == 3
 
 
+async def test_one_request_for_calls_of_several_kinds_is_one_for_each(store: Store) -> None:
+    """Who names requests by what they are about may use a name again for another kind of call."""
+    job = a_job()
+
+    made = await store.enqueue([job], request_id="r1")
+    [claim] = await store.claim(wanting(), request_id="r1")
+    [settled] = await store.settle([settlement(claim)], request_id="r1")
+
+    assert (made, claim.job.id, settled) == ([(job.id, True)], job.id, Settled.DONE)
+    [row] = await store.stats()
+    assert (row.succeeded, row.totals.enqueued) == (1, 1)
+
+
+async def test_each_kind_of_call_that_shares_a_request_gives_its_own_first_answer(store: Store) -> None:
+    await store.enqueue([a_job(), a_job()])
+    jobs = [a_job(unique=Unique("k")), a_job(unique=Unique("k"))]
+    settled = [settlement(claim) for claim in await store.claim(wanting(limit=2))]
+    done = await store.settle(settled, request_id="r1")
+    made = await store.enqueue(jobs, request_id="r1")
+    claims = await store.claim(wanting(), request_id="r1")
+
+    assert await store.settle(settled, request_id="r1") == done == [Settled.DONE] * 2
+    assert await store.enqueue(jobs, request_id="r1") == made == [(jobs[0].id, True), (jobs[0].id, False)]
+    again = await store.claim(wanting(), request_id="r1")
+    assert [claim.token for claim in again] == [claim.token for claim in claims]
+
+
 @pytest.mark.parametrize(
     "verdict",
     [ToSucceeded(), ToDead(Failure("no")), ToRetry(SECOND, Failure("no")), ToSnoozed(SECOND), ToReleased()],
