@@ -8,7 +8,7 @@ import pytest
 
 import windlass
 from windlass import InvalidName, InvalidURL, InvalidValue, QueueSettings, SchemaMissing
-from windlass.connect import migrator, open_store, without_creating
+from windlass.connect import lead_to_one_store, migrator, open_store, without_creating
 
 WRONG_URLS = [
     ("", "no scheme"),
@@ -236,3 +236,68 @@ def test_whoever_only_looks_makes_no_schema(url: str, only_there: str) -> None:
 @pytest.mark.parametrize("url", ["memory://name", "slatedb+memory://name", "slatedb+s3://bucket/prefix"])
 def test_a_store_without_a_schema_has_no_migrator(url: str) -> None:
     assert migrator(url) is None
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        ("memory://a", "memory://a"),
+        ("sqlite:///a.db", "sqlite:///./a.db"),
+        ("sqlite:///a.db", "sqlite:///{here}/a.db"),
+        ("sqlite:///a.db", "sqlite:///link.db?synchronous=normal"),
+        ("slatedb+file://{here}/x", "slatedb+file://{here}/x/"),
+        ("slatedb+file://{here}/x", "slatedb+file://{here}/y/../x?timeout=5"),
+        ("slatedb+s3://bucket/jobs", "slatedb+s3://bucket/jobs/?region=eu-central-1"),
+        ("redis://localhost/0", "redis://127.0.0.1:6379"),
+        ("redis://db", "redis://ann:pw@DB.:6379/0?prefix=windlass"),
+        ("redis+sentinel://a,b/jobs", "redis+sentinel://b:26379/jobs/0"),
+        ("redis+cluster://a,b", "redis+cluster://c,b:6379"),
+        ("postgres://localhost/shop", "postgresql://ann:pw@127.0.0.1:5432/shop?timeout=5"),
+        ("postgres://a,b/shop", "postgres://b,a/shop"),
+        ("postgres://ann@db", "postgres://db?user=ann"),
+        ("postgres:///shop?schema=s", "postgres://?dbname=shop&schema=s"),
+        ("http://jobs", "http://JOBS:80/"),
+        ("https://jobs/a", "https://jobs:443/a/?timeout=5"),
+    ],
+)
+def test_two_urls_of_one_store_are_known_for_it_however_they_are_spelt(
+    one: str, other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PGPORT", raising=False)
+    Path("link.db").symlink_to("a.db")
+
+    assert lead_to_one_store(one.format(here=tmp_path), other.format(here=tmp_path))
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        # one that has no name is a new one each time
+        ("memory://", "memory://"),
+        ("memory://a", "memory://b"),
+        ("sqlite:///a.db", "sqlite:///b.db"),
+        ("sqlite:///a.db", "slatedb+file:///a.db"),
+        ("slatedb+s3://bucket/jobs", "slatedb+s3://bucket/jobs?endpoint=http://localhost:9000"),
+        ("slatedb+s3://bucket", "slatedb+gs://bucket"),
+        ("redis://db/0", "redis://db/1"),
+        ("redis://db/0", "redis://db/0?prefix=other"),
+        ("redis://db:6379", "rediss://db:6380"),
+        ("redis+sentinel://a/jobs", "redis+sentinel://a/mail"),
+        ("redis+cluster://a", "redis+cluster://b"),
+        ("postgres://db/shop", "postgres://db/mail"),
+        ("postgres://db/shop", "postgres://db/shop?schema=other"),
+        # the environment says another port
+        ("postgres://db:5432/shop", "postgres://db/shop"),
+        ("postgres:///shop?host=a", "postgres:///shop?host=b"),
+        ("postgres://ann@db", "postgres://bob@db"),
+        ("http://jobs", "https://jobs"),
+        ("http://jobs/a", "http://jobs/b"),
+    ],
+)
+def test_two_urls_that_may_lead_to_two_stores_are_not_taken_for_one(
+    one: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPORT", "5433")
+
+    assert not lead_to_one_store(one, other)

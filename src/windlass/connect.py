@@ -26,6 +26,10 @@ from windlass.store_url import StoreURL, parse
 from windlass.system import SystemClock, SystemRng, TaskSpawn
 
 if TYPE_CHECKING:
+    from windlass.stores.http.options import Options as HttpOptions
+    from windlass.stores.postgres.options import Options as PostgresOptions
+    from windlass.stores.redis.options import Options as RedisOptions
+    from windlass.stores.slatedb.address import Address as SlateAddress
     from windlass.stores.sqlite import SqliteStore
 
 logger = logging.getLogger("windlass")
@@ -199,6 +203,14 @@ def without_creating(url: str, *, look: bool = True) -> str:
     return parts.with_option(url, "create", "no") if parts.scheme in _MIGRATORS else url
 
 
+def lead_to_one_store(one: str, other: str) -> bool:
+    """Whether two URLs lead to the same jobs as far as they tell it: nothing is opened, and no host is looked up.
+
+    Where they do not tell it, they may still do so.
+    """
+    return not _known_as(one).isdisjoint(_known_as(other))
+
+
 def migrator(url: str) -> Migrator | None:
     """Return what brings the schema of the store at `url` up; None for a store that has none."""
     parts = parse(url, _STORES)
@@ -265,61 +277,95 @@ def _sqlite_path(url: StoreURL) -> Path:
 
 
 def _postgres(url: StoreURL, clock: Clock, rng: Rng) -> Store:
-    url.check_options(_POSTGRES_OPTIONS)
-    with _driver_of(url, "asyncpg", "postgres"):
-        from windlass.stores.postgres import PostgresStore
-        from windlass.stores.postgres.address import read_address
+    address = _postgres_address(url)
+    from windlass.stores.postgres import PostgresStore
 
-    return PostgresStore(read_address(url.host, url.path, url.options), clock=clock, rng=rng)
+    return PostgresStore(address, clock=clock, rng=rng)
 
 
 def _postgres_migrator(url: StoreURL) -> Migrator:
+    address = _postgres_address(url)
+    from windlass.stores.postgres.migrator import PostgresMigrator
+
+    return PostgresMigrator(address)
+
+
+def _postgres_address(url: StoreURL) -> "PostgresOptions":
     url.check_options(_POSTGRES_OPTIONS)
     with _driver_of(url, "asyncpg", "postgres"):
         from windlass.stores.postgres.address import read_address
-        from windlass.stores.postgres.migrator import PostgresMigrator
 
-    return PostgresMigrator(read_address(url.host, url.path, url.options))
+    return read_address(url.host, url.path, url.options)
 
 
 def _redis(url: StoreURL, clock: Clock, rng: Rng) -> Store:
-    url.check_options(_REDIS_OPTIONS)
-    with _driver_of(url, "hiredis", "redis"):
-        from windlass.stores.redis import RedisStore
-        from windlass.stores.redis.address import read_address
+    address = _redis_address(url)
+    from windlass.stores.redis import RedisStore
 
-    return RedisStore(read_address(url.scheme, url.host, url.path, url.options), clock=clock, rng=rng)
+    return RedisStore(address, clock=clock, rng=rng)
 
 
 def _redis_migrator(url: StoreURL) -> Migrator:
+    address = _redis_address(url)
+    from windlass.stores.redis.migrator import RedisMigrator
+
+    return RedisMigrator(address, SystemClock())
+
+
+def _redis_address(url: StoreURL) -> "RedisOptions":
     url.check_options(_REDIS_OPTIONS)
     with _driver_of(url, "hiredis", "redis"):
         from windlass.stores.redis.address import read_address
-        from windlass.stores.redis.migrator import RedisMigrator
 
-    return RedisMigrator(read_address(url.scheme, url.host, url.path, url.options), SystemClock())
+    return read_address(url.scheme, url.host, url.path, url.options)
 
 
 def _slatedb(url: StoreURL, clock: Clock, rng: Rng) -> Store:
+    address = _slatedb_address(url)
+    from windlass.stores.slatedb import SlateStore
+
+    return SlateStore(address, clock=clock, rng=rng)
+
+
+def _slatedb_address(url: StoreURL) -> "SlateAddress":
     with _driver_of(url, "slatedb", "slatedb"):
-        from windlass.stores.slatedb import SlateStore
         from windlass.stores.slatedb.address import read_address
 
     address = read_address(url.scheme, url.host, url.path, url.options)
     url.check_options(_SLATEDB_OPTIONS)
-    return SlateStore(address, clock=clock, rng=rng)
+    return address
 
 
 def _http(url: StoreURL, _: Clock, rng: Rng, token: str | None = None) -> Store:
-    with _driver_of(url, "httptools", "web"):
-        from windlass.stores.http import HttpStore
-        from windlass.stores.http.address import read_address
-
     # an empty variable counts as not set, as everywhere
     found = os.environ.get(TOKEN, "").strip() or None if token is None else token
-    options = read_address(url.scheme, url.host, url.path, url.options, token=found)
+    address = _http_address(url, found)
+    from windlass.stores.http import HttpStore
+
+    return HttpStore(address, rng=rng)
+
+
+def _http_address(url: StoreURL, token: str | None = None) -> "HttpOptions":
+    with _driver_of(url, "httptools", "web"):
+        from windlass.stores.http.address import read_address
+
+    address = read_address(url.scheme, url.host, url.path, url.options, token=token)
     url.check_options(_HTTP_OPTIONS)
-    return HttpStore(options, rng=rng)
+    return address
+
+
+def _known_as(url: str) -> frozenset[tuple[object, ...]]:
+    """Return names of the store at `url` that are no other's."""
+    parts = parse(url, _STORES)
+    return _NAMES[_STORES[parts.scheme]](parts)
+
+
+def _memory_names(url: StoreURL) -> frozenset[tuple[object, ...]]:
+    return frozenset({("memory", url.host)} if url.host else ())
+
+
+def _sqlite_names(url: StoreURL) -> frozenset[tuple[object, ...]]:
+    return frozenset({("sqlite", _sqlite_path(url).resolve())})
 
 
 @contextmanager
@@ -349,6 +395,14 @@ _STORES: Final[Mapping[str, Callable[[StoreURL, Clock, Rng], Store]]] = {
     "slatedb+az": _slatedb,
     "http": _http,
     "https": _http,
+}
+_NAMES: Final[Mapping[object, Callable[[StoreURL], frozenset[tuple[object, ...]]]]] = {
+    _memory: _memory_names,
+    _sqlite: _sqlite_names,
+    _postgres: lambda url: _postgres_address(url).known_as,
+    _redis: lambda url: _redis_address(url).known_as,
+    _slatedb: lambda url: _slatedb_address(url).known_as,
+    _http: lambda url: _http_address(url).known_as,
 }
 _MIGRATORS: Final[Mapping[str, Callable[[StoreURL], Migrator]]] = {
     "sqlite": _sqlite_migrator,

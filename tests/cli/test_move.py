@@ -119,6 +119,10 @@ def test_a_plan_changes_nothing(run: Run) -> None:
         ([OLD, OLD], 2, "a store cannot be moved to itself"),
         ([OLD, OLD, "--plan"], 2, "a store cannot be moved to itself"),
         ([OLD, "sqlite:///./old.db", "--yes"], 2, "a store cannot be moved to itself"),
+        # before anybody is asked, and before anything is opened
+        ([OLD, "sqlite:///./old.db"], 2, "a store cannot be moved to itself"),
+        ([OLD, "sqlite:///old.db?synchronous=normal", "--plan"], 2, "a store cannot be moved to itself"),
+        (["redis://localhost/0", "redis://127.0.0.1:6379"], 2, "a store cannot be moved to itself"),
         (["sqlite:///none.db", NEW, "--yes"], 5, "there is no store at sqlite:///none.db yet: look at the URL"),
         (["sqlite:///none.db", NEW, "--plan"], 5, "there is no store at sqlite:///none.db yet: look at the URL"),
         (["sqlite:///none.db", "--undo"], 5, "there is no store at sqlite:///none.db yet: look at the URL"),

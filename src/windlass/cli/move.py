@@ -20,7 +20,7 @@ from windlass.client.mover import move as move_jobs
 from windlass.client.mover import undo as undo_move
 from windlass.client.spoken import counted
 from windlass.config.masked import masked
-from windlass.connect import connect, without_creating
+from windlass.connect import connect, lead_to_one_store, without_creating
 from windlass.core.errors import InvalidValue
 from windlass.core.moving import Moved
 from windlass.core.stats import QueueStats, total
@@ -89,11 +89,11 @@ def _check_undo(target: str | None, *, plan: bool) -> None:
 
 
 def _check_two(source: str, target: str) -> None:
-    """Refuse, before anything is opened or asked, what could not be moved; one store by two URLs is found out later."""
-    if source == target:
-        raise InvalidValue(ONE_STORE)
+    """Refuse, before anything is opened or asked, what could not be moved, as far as the URLs tell it."""
     for url in (source, target):
         check_survives(connect(url))
+    if source == target or lead_to_one_store(source, target):
+        raise InvalidValue(ONE_STORE)
 
 
 def _ask(source: str, target: str, *, yes: bool) -> None:

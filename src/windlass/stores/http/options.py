@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from windlass.kit.spelt_host import spelt_host
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Options:
@@ -33,6 +35,11 @@ class Options:
     def where(self) -> str:
         """Name the server for people."""
         return f"the server at {'https' if self.tls else 'http'}://{self.authority}{self.prefix}"
+
+    @property
+    def known_as(self) -> frozenset[tuple[object, ...]]:
+        """A name of what is served there that is no other's."""
+        return frozenset({("http", spelt_host(self.host), self.port, self.prefix)})
 
     def __repr__(self) -> str:
         token = "no" if self.token is None else "a"

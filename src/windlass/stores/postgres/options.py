@@ -1,8 +1,14 @@
 """What a postgres:// URL says."""
 
+import os
 from dataclasses import dataclass
-from typing import Literal
-from urllib.parse import unquote, urlsplit
+from typing import Final, Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from windlass.kit.spelt_host import spelt_host
+from windlass.stores.postgres.hosts import read_host
+
+_PORT: Final = "5432"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -31,6 +37,23 @@ class Options:
         database = unquote(parts.path.removeprefix("/"))
         schema = f", schema {self.schema}" if self.schema else ""
         return f"database {database} at {hosts}{schema}" if database else f"the database at {hosts}{schema}"
+
+    @property
+    def known_as(self) -> frozenset[tuple[object, ...]]:
+        """A name of this store that is no other's, as far as the URL tells where it is."""
+        parts = urlsplit(self.dsn)
+        given = dict(parse_qsl(parts.query))
+        if not given.keys().isdisjoint({"host", "port"}):
+            # it is the driver that puts these together
+            return frozenset()
+        login, _, hosts = parts.netloc.rpartition("@")
+        database = unquote(parts.path.removeprefix("/")) or given.get("dbname", "")
+        # a database without a name is the environment's, or that of its user
+        user = "" if database else unquote(login.partition(":")[0]) or given.get("user", "")
+        port = os.environ.get("PGPORT") or _PORT
+        found = map(read_host, hosts.split(","))
+        servers = frozenset((spelt_host(each.name or ""), str(each.port or port)) for each in found)
+        return frozenset({("postgres", servers, database, user, self.schema)})
 
     def __repr__(self) -> str:
         return (

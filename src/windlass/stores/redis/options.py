@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from windlass.kit.spelt_host import spelt_host
+
 Form = Literal["single", "sentinel", "cluster"]
 
 PREFIX = "windlass"
@@ -58,6 +60,12 @@ class Options:
         }
         prefix = "" if self.prefix == PREFIX else f", prefix {self.prefix}"
         return f"{server[self.form]} at {', '.join(map(str, self.places))}{prefix}"
+
+    @property
+    def known_as(self) -> frozenset[tuple[object, ...]]:
+        """Names of this store that are no other's: one for each server, since any of them leads to the jobs."""
+        store = self.form, self.master, self.database, self.prefix, self.spread
+        return frozenset(("redis", spelt_host(place.host), place.port, *store) for place in self.places)
 
     def of_sentinel(self) -> "Options":
         """Return how a Sentinel is connected to."""

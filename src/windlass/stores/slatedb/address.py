@@ -65,6 +65,11 @@ class Address:
         return self.kind, self.bucket, self.path, self.endpoint
 
     @property
+    def known_as(self) -> frozenset[tuple[object, ...]]:
+        """A name of this database that is no other's."""
+        return frozenset({("slatedb", *self.place)})
+
+    @property
     def is_remote(self) -> bool:
         """Whether calls go over a network, and cost money."""
         return self.kind not in {"memory", "file"}
