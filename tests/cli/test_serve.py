@@ -74,6 +74,7 @@ def test_a_second_signal_stops_at_once_and_says_so_once(tmp_path: Path) -> None:
             assert served.stop() == 130
 
     assert served.log.count("stopped at once") == 1
+    assert served.log.splitlines()[-1].endswith("what was under way may not have been answered")
 
 
 def _connections(pid: int) -> int:

@@ -118,11 +118,17 @@ async def test_a_stop_lets_a_request_under_way_be_answered_and_closes_the_rest()
             await asyncio.open_connection("127.0.0.1", port)
 
 
-async def test_what_is_not_answered_within_the_grace_is_cut_off() -> None:
+@pytest.mark.parametrize("said", [b"", b"a part"])
+async def test_what_is_not_answered_within_the_grace_is_cut_off_and_is_no_error(
+    caplog: pytest.LogCaptureFixture, said: bytes
+) -> None:
     begun, cancelled = asyncio.Event(), asyncio.Event()
 
     async def never(scope: Scope, receive: Receive, send: Send) -> None:
-        del scope, receive, send
+        del scope, receive
+        if said:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": said, "more_body": True})
         begun.set()
         try:
             await asyncio.Event().wait()
@@ -137,9 +143,22 @@ async def test_what_is_not_answered_within_the_grace_is_cut_off() -> None:
         stopping = asyncio.create_task(listening.stop(0.05))
 
         with suppress(ConnectionResetError):
-            assert await soon(reader.read(-1)) == b""
+            assert said in await soon(reader.read(-1))
         await soon(stopping)
     assert cancelled.is_set()
+    assert caplog.text == ""
+
+
+async def test_an_app_that_raises_what_looks_like_a_stop_has_failed(caplog: pytest.LogCaptureFixture) -> None:
+    async def fails(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive, send
+        raise asyncio.CancelledError
+
+    async with Listening(fails, "127.0.0.1", 0) as listening, connected(listening) as (reader, writer):
+        writer.write(GET)
+
+        assert (await soon(reader.read(-1))).startswith(b"HTTP/1.1 500")
+    assert "Exception in ASGI application" in caplog.text
 
 
 async def test_an_address_that_is_taken_is_a_clear_error() -> None:

@@ -11,6 +11,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from windlass.http.connection import Connection
+from windlass.http.cut_off import CutOff
 from windlass.http.whole_reply import WholeReplies
 
 IDLE_TIME: Final = 75.0
@@ -40,7 +41,7 @@ class Listening:
         self._tls = tls
         self._stopping = stopping
         self._config = Config(
-            WholeReplies(app),
+            CutOff(WholeReplies(app)),
             http=Connection,
             ws="none",
             lifespan="off",
