@@ -34,6 +34,8 @@ _MANY: Final = 1_000
 _QUIET: Final = 30.0
 """Changes, and seconds since the last table, that are enough for the next one."""
 _AHEAD: Final = 64 * 1024
+_MOMENT: Final = 0.5
+"""Seconds that the engine has to close in any case, also where those before it took all the time that there is."""
 _WAL: Final = FlushOptions(flush_type=FlushType.WAL)
 _MEMORY: Final = FlushOptions(flush_type=FlushType.MEM_TABLE)
 
@@ -61,12 +63,22 @@ class _Source(Protocol):
     async def scan_with_options(self, range: KeyRange, options: ScanOptions) -> DbIterator: ...  # noqa: A002
 
 
+class _End:
+    """When all calls on a database and its views have ended, by the clock of the loop, once it is to be closed."""
+
+    __slots__ = ("at",)
+
+    def __init__(self) -> None:
+        self.at: float | None = None
+
+
 class _Reading:
     """A view of what the engine has."""
 
-    def __init__(self, source: _Source, address: Address) -> None:
+    def __init__(self, source: _Source, address: Address, end: _End) -> None:
         self._source = source
         self._address = address
+        self._end = end
 
     async def get(self, key: bytes) -> bytes | None:
         """Return the value of a key; None where it has none."""
@@ -83,7 +95,7 @@ class _Reading:
         return await next_pairs(await self._source.scan_with_options(keys, options), limit)
 
     async def _within(self, work: Awaitable[T]) -> T:
-        return await within(work, self._address)
+        return await within(work, self._address, until=self._end.at)
 
 
 class _Gone:
@@ -104,7 +116,7 @@ class Database(_Reading):
     """
 
     def __init__(self, db: Db, address: Address) -> None:
-        super().__init__(db, address)
+        super().__init__(db, address, _End())
         self._db = db
         self._ended = False
         self._fenced = False
@@ -133,7 +145,7 @@ class Database(_Reading):
 
     async def snapshot(self) -> View:
         """Return a view of this moment that stays as it is."""
-        return _Reading(await self._within(self._db.snapshot()), self._address)
+        return _Reading(await self._within(self._db.snapshot()), self._address, self._end)
 
     async def write(self, changes: Mapping[bytes, bytes | None]) -> None:
         """Put every key with a value and delete every key with None, as one step; reads see it when this returns.
@@ -161,6 +173,10 @@ class Database(_Reading):
             self._table_at = asyncio.get_running_loop().time()
             self._table = asyncio.create_task(self._write_table(), name="slatedb table")
 
+    def end_by(self, moment: float) -> None:
+        """Let calls that begin from now on have ended by then, whatever is left of their own deadline."""
+        self._end.at = moment
+
     async def close(self) -> None:
         """Let go of the database; what was durable stays so, whatever happens here."""
         if self._ended:
@@ -170,13 +186,18 @@ class Database(_Reading):
             self._table.cancel()
         with suppress(*ENGINE_ERRORS):
             try:
-                async with asyncio.timeout(self._address.timeout):
+                async with asyncio.timeout_at(self._closed_by()):
                     await self._db.shutdown()
             except TimeoutError:
                 logger.warning("%s was not closed within %g s", self._address.where, self._address.timeout)
         # its connections end with the last that has it, and others may have this for a while
         gone: Any = _Gone(self._address)
         self._db = self._source = gone
+
+    def _closed_by(self) -> float:
+        now = asyncio.get_running_loop().time()
+        late = now + self._address.timeout
+        return late if self._end.at is None else min(late, max(self._end.at, now + _MOMENT))
 
     def _is_time_for_a_table(self) -> bool:
         if self._flushes >= flushes_to_a_table(self._address):
@@ -196,7 +217,7 @@ class Database(_Reading):
 
     async def _within(self, work: Awaitable[T]) -> T:
         try:
-            return await within(work, self._address)
+            return await super()._within(work)
         except StoreUnavailable as error:
             self._fenced = self._fenced or isinstance(error, Fenced)
             raise
@@ -206,7 +227,7 @@ class Reader(_Reading):
     """A database that another process may own; it follows what becomes durable there, within a second or two."""
 
     def __init__(self, reader: DbReader, address: Address) -> None:
-        super().__init__(reader, address)
+        super().__init__(reader, address, _End())
         self._reader = reader
 
     async def close(self) -> None:
@@ -216,13 +237,15 @@ class Reader(_Reading):
                 await self._reader.shutdown()
 
 
-async def within(work: Awaitable[T], address: Address, became: str = MAY_BE_DONE) -> T:
+async def within(work: Awaitable[T], address: Address, became: str = MAY_BE_DONE, *, until: float | None = None) -> T:
     """Do what the engine is asked for by the deadline, or raise what users are told: the engine itself never gives up.
 
-    Past the deadline it may still be done, unless it is told that something else `became` of it.
+    Past the deadline it may still be done, unless it is told that something else `became` of it. The deadline is no
+    later than `until`.
     """
+    late = asyncio.get_running_loop().time() + address.timeout
     try:
-        async with asyncio.timeout(address.timeout):
+        async with asyncio.timeout_at(late if until is None else min(late, until)):
             return await work
     except (TimeoutError, *ENGINE_ERRORS) as error:
         raise translate(error, address, became) from error

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
@@ -80,6 +81,7 @@ class Dispatcher:
         self._behind = False
         self._idle = asyncio.Event()
         self._idle.set()
+        self._in_haste = asyncio.Event()
         self._flusher = asyncio.create_task(self._flush(), name="windlass slatedb flush")
         self.broken: WindlassError | None = None
 
@@ -115,6 +117,10 @@ class Dispatcher:
         if self._looks:
             await asyncio.wait(self._looks)
         await self._idle.wait()
+
+    def hurry(self) -> None:
+        """Let no flush wait for its time any more."""
+        self._in_haste.set()
 
     async def close(self) -> None:
         """Answer what is under way."""
@@ -214,7 +220,7 @@ class Dispatcher:
         while True:
             await self._to_flush.wait()
             if (early := last + self._spacing - loop.time()) > 0:
-                await asyncio.sleep(early)
+                await self._space(early)
             self._to_flush.clear()
             last = loop.time()
             try:
@@ -225,6 +231,11 @@ class Dispatcher:
             self._room.set()
             if not self._groups:
                 self._idle.set()
+
+    async def _space(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._in_haste.wait()
 
     async def _flush_once(self, groups: list[Group]) -> None:
         """Make what these groups are about durable, and answer them."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from windlass.core.clock import Clock, Rng
-from windlass.core.errors import Fenced, StoreOwned, StoreUnavailable, WindlassError
+from windlass.core.errors import ClientClosed, Fenced, StoreOwned, StoreUnavailable, WindlassError
 from windlass.core.topics import Hub
 from windlass.stores.slatedb import engine_clock, keys, owner
 from windlass.stores.slatedb.address import Address
@@ -62,14 +62,27 @@ class Owning:
         self._ended: set[str] = set()
         self._database: Database | None = None
         self._dispatcher: Dispatcher | None = None
+        self._opening: asyncio.Timeout | None = None
+        self._end_at: float | None = None
+        """When all has ended, by the clock of the loop, once the database is to be closed."""
 
     async def open(self) -> Dispatcher:
         """Own the database from now on; raises `StoreOwned` while another process does."""
+        try:
+            async with asyncio.timeout_at(self._end_at) as self._opening:
+                return await self._open()
+        except TimeoutError as error:
+            raise self.late() from error
+        finally:
+            self._opening = None
+
+    async def _open(self) -> Dispatcher:
         self._tried_at = time.monotonic()
         now = self._clock.now()
         owner.begin(self._owner)
         ended = await owner.check_free(self._address, now, self._owner.ownership)
         self._database = database = await open_database(self._address)
+        self._pass_haste_on()
         await prepare(database, self._address.where, create=self._address.create)
         begin = await read_begin(database, now)
         # whoever had it until now may have written since it was looked at, and writes no more
@@ -94,6 +107,7 @@ class Owning:
             in_doubt=self._in_doubt,
             beat=self._beat,
         )
+        self._pass_haste_on()
         return dispatcher
 
     async def ready(self) -> Dispatcher:
@@ -104,8 +118,10 @@ class Owning:
         self.look_for_others()
         if self.lost is not None:
             raise self.lost
+        why = None if dispatcher is None else dispatcher.broken
+        if self._end_at is not None:
+            raise why or ClientClosed
         if time.monotonic() < self._tried_at + OPEN_AGAIN_AFTER:
-            why = None if dispatcher is None else dispatcher.broken
             raise why or StoreUnavailable(f"{self._address.where} is opened anew in a moment", retryable=True)
         await self.let_go()
         self._address = replace(self._address, take_over=False)
@@ -158,8 +174,17 @@ class Owning:
         if self._dispatcher is not None:
             await self._dispatcher.answered()
 
+    def hurry(self) -> None:
+        """Let all that is under way, and the closing after it, have ended when the deadline of one call is past."""
+        if self._end_at is None:
+            self._end_at = asyncio.get_running_loop().time() + self._address.timeout
+            if self._opening is not None:
+                self._opening.reschedule(self._end_at)
+            self._pass_haste_on()
+
     async def close(self) -> None:
-        """Answer what is under way, and let the next owner come at once."""
+        """Answer what is under way, and let the next owner come at once, as far as there is time for it."""
+        self.hurry()
         dispatcher, database = self._dispatcher, self._database
         if dispatcher is not None and database is not None:
             await dispatcher.close()
@@ -178,6 +203,12 @@ class Owning:
             await dispatcher.close()
         if database is not None:
             await database.close()
+
+    def _pass_haste_on(self) -> None:
+        if self._end_at is not None and self._database is not None:
+            self._database.end_by(self._end_at)
+            if self._dispatcher is not None:
+                self._dispatcher.hurry()
 
     def _beat(self, table: Table) -> None:
         """Let the owner's record go with a write that is made anyway, or alone when it is time."""

@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future
 from operator import attrgetter
 from typing import Any, Final, TypeVar
@@ -88,6 +89,7 @@ class Room:
         """Finish what was accepted, then let go of the database; `closed` tells when."""
         self.stopping = True
         self._wake()
+        self._in_loop(self._owning.hurry)
 
     def _submit(self, move: Move[Any, Any] | None, argument: Any) -> "asyncio.Future[Any]":  # noqa: ANN401 - of any move
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -109,10 +111,13 @@ class Room:
             self._wake()
 
     def _wake(self) -> None:
+        self._in_loop(self._called.set)
+
+    def _in_loop(self, do: Callable[[], None]) -> None:
         if self._loop is not None:
             # it is closed once the last store was
             with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._called.set)
+                self._loop.call_soon_threadsafe(do)
 
     def _run(self) -> None:
         try:
@@ -125,6 +130,9 @@ class Room:
 
     async def _work(self) -> None:
         self._loop = asyncio.get_running_loop()
+        if self.stopping:
+            # whoever said so found no loop yet
+            self._owning.hurry()
         try:
             await self._owning.open()
         except Exception as error:  # noqa: BLE001 - whoever opens is told
@@ -247,12 +255,20 @@ async def enter(address: Address, clock: Clock, rng: Rng) -> Room:
                 room.guests += 1
                 break
         await asyncio.shield(asyncio.wrap_future(room.closed))
+    opening = asyncio.wrap_future(room.opened)
+    # whoever is cancelled meanwhile does not hear why it failed
+    opening.add_done_callback(_heard)
     try:
-        await asyncio.shield(asyncio.wrap_future(room.opened))
+        await asyncio.shield(opening)
     except BaseException:
         await leave(room, address.place)
         raise
     return room
+
+
+def _heard(opening: "asyncio.Future[None]") -> None:
+    if not opening.cancelled():
+        opening.exception()
 
 
 async def leave(room: Room, place: Place) -> None:
