@@ -1,6 +1,7 @@
 """A database that breaks under its owner: callers are told, and it is opened anew by itself."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, Final, NoReturn, TypeVar
@@ -16,6 +17,7 @@ from tests.stores.slatedb.opened import (
     engine_of,
     eventually,
     eventually_is,
+    gathering,
     impatient,
     in_room,
     new_address,
@@ -24,11 +26,12 @@ from tests.stores.slatedb.opened import (
     room_of,
     until_full,
 )
-from windlass.core.errors import OutcomeUnknown, StoreUnavailable, WindlassError
+from windlass.core.errors import Fenced, OutcomeUnknown, StoreUnavailable, WindlassError
 from windlass.core.failpoint import arm, disarm
 from windlass.core.requests import ClaimRequest, Settled
 from windlass.core.topics import OWNER, Topic
 from windlass.stores.slatedb import SlateStore, opening, owning, queues
+from windlass.stores.slatedb.view import View
 from windlass.testing.conformance.given import settlement
 
 T = TypeVar("T")
@@ -113,6 +116,40 @@ async def test_calls_under_way_are_told_when_the_database_breaks(store: SlateSto
     assert (done.id, other.id) == (numbered(1), numbered(2))
     assert (await store.stats("email"))[0].pending == 2
     assert await counts_are_right(store)
+
+
+async def test_what_is_served_while_the_database_is_lost_tells_nothing_that_was_lost_with_it(store: SlateStore) -> None:
+    held = Held(store)
+    first = asyncio.ensure_future(store.enqueue([job(1)]))
+    await held.begun()
+    database = database_of(store)
+    snapshot, begun, over = database.snapshot, threading.Event(), asyncio.Event()
+
+    async def hold() -> View:
+        begun.set()
+        await over.wait()
+        return await snapshot()
+
+    vars(database)["snapshot"] = hold
+    async with gathering(store):
+        # it is there, so nothing is written
+        again = asyncio.ensure_future(store.enqueue([job(1)]))
+        look = asyncio.ensure_future(store.get([numbered(1)]))
+    await eventually(begun.is_set)
+
+    vars(database)["_fenced"] = True
+    with pytest.raises(Fenced):
+        await first
+
+    async def go_on() -> None:
+        over.set()
+
+    await in_room(store, go_on)
+    with pytest.raises(Fenced):
+        await look
+    with pytest.raises(Fenced):
+        await again
+    await held.let_go()
 
 
 async def test_a_mistake_of_ours_in_a_move_leaves_nothing_of_it_behind(

@@ -179,8 +179,9 @@ class Dispatcher:
         self._beat(table)
 
     def _add(self, group: Group) -> None:
-        if self._durable:
-            self._end(group, None)
+        if self.broken is not None or self._durable:
+            # what was served while it broke may have seen what is lost
+            self._end(group, self.broken)
             return
         self._groups.append(group)
         self._idle.clear()
@@ -196,7 +197,7 @@ class Dispatcher:
             return
         view = await self._table.snapshot()
         durable: asyncio.Future[None] | None = None
-        if not self._durable:
+        if self.broken is not None or not self._durable:
             durable = asyncio.get_running_loop().create_future()
             self._add(Group([], set(), durable))
         for call in calls:
