@@ -26,10 +26,13 @@ from tests.stores.slatedb.opened import (
     room_of,
     until_full,
 )
+from windlass.core.duration import ZERO
 from windlass.core.errors import Fenced, OutcomeUnknown, StoreUnavailable, WindlassError
 from windlass.core.failpoint import arm, disarm
+from windlass.core.job import Failure
 from windlass.core.requests import ClaimRequest, Settled
 from windlass.core.topics import OWNER, Topic
+from windlass.core.verdict import ToRetry
 from windlass.stores.slatedb import SlateStore, opening, owning, queues
 from windlass.stores.slatedb.view import View
 from windlass.testing.conformance.given import settlement
@@ -287,6 +290,19 @@ async def test_a_settlement_in_doubt_is_what_the_database_has_when_it_is_open_ag
     assert result == [Settled.DONE if lost else Settled.REPEATED]
     assert await store.settle([end]) == [Settled.LOST if lost else Settled.REPEATED]
     assert await counts_are_right(store)
+
+
+async def test_a_retry_in_doubt_is_no_lost_claim_when_its_job_was_claimed_again(store: SlateStore) -> None:
+    await store.enqueue([job(1)])
+    [claim] = await store.claim(REQUEST)
+    end = settlement(claim, ToRetry(ZERO, Failure("boom")))
+    assert isinstance(await breaking(store, "write", lambda: store.settle([end])), OutcomeUnknown)
+
+    [again], _ = await repeated(lambda: store.claim(REQUEST))
+
+    assert again.job.attempt == 2
+    assert await store.settle([end]) == [Settled.REPEATED]
+    assert await store.settle([settlement(again)]) == [Settled.DONE]
 
 
 async def _pretend(_: object) -> None:

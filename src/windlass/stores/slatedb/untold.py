@@ -55,9 +55,8 @@ class Untold:
         with self._guard:
             kept = list(self._kept)
         await table.read(job_id for job_id, _ in kept)
-        records = [table.jobs.get(job_id) for job_id, _ in kept]
+        lost = [each for each in kept if table.holder_of(*each) is not None]
         table.rest()
         with self._guard:
-            for each, record in zip(kept, records, strict=True):
-                if record is not None and record.token == each[1]:
-                    self._kept.pop(each, None)
+            for each in lost:
+                self._kept.pop(each, None)
