@@ -92,6 +92,36 @@ async def test_a_claim_in_doubt_gives_its_jobs_back(store: SlateStore, *, given_
     assert database_of(store) is database
 
 
+async def test_a_claim_in_doubt_that_was_repeated_keeps_its_jobs(store: SlateStore) -> None:
+    await store.enqueue([job(1), job(2)])
+    held = Held(store, given_up=False)
+    with impatient(store):
+        assert isinstance(await error_of(asyncio.ensure_future(store.claim(REQUEST, request_id="r"))), StoreUnavailable)
+    again = asyncio.ensure_future(store.claim(REQUEST, request_id="r"))
+    await until_full(store)
+
+    await held.let_go()
+    claims = await again
+    await store.stats()
+
+    assert [claim.job.id for claim in claims] == [numbered(1), numbered(2)]
+    assert await store.settle([settlement(claim) for claim in claims]) == [Settled.DONE] * 2
+
+
+async def test_a_claim_whose_repeat_was_given_up_as_well_gives_its_jobs_back(store: SlateStore) -> None:
+    await store.enqueue([job(1), job(2)])
+    held = Held(store, given_up=False)
+    with impatient(store):
+        assert isinstance(await error_of(asyncio.ensure_future(store.claim(REQUEST, request_id="r"))), StoreUnavailable)
+    again = asyncio.ensure_future(store.claim(REQUEST, request_id="r"))
+    await until_full(store)
+
+    again.cancel()
+    await held.let_go()
+
+    await eventually_is(lambda: pending(store), 2)
+
+
 async def test_a_look_that_may_have_seen_too_much_is_unavailable_and_then_waits_for_a_flush_that_works(
     store: SlateStore,
 ) -> None:

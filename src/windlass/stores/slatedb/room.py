@@ -16,10 +16,7 @@ from typing import Any, Final, TypeVar
 
 from windlass.core.clock import Clock, Rng
 from windlass.core.errors import ClientClosed, WindlassError
-from windlass.core.job import Claim
-from windlass.core.requests import Settlement
 from windlass.core.topics import Hub
-from windlass.core.verdict import ToReleased
 from windlass.stores.slatedb.address import Address, Place
 from windlass.stores.slatedb.calls import Call, Look, Move, answer
 from windlass.stores.slatedb.dispatcher import MOST_BYTES
@@ -48,6 +45,7 @@ SETTLE: Final = Move(
     weigh=lambda call: sum(map(claim.weight, call.settlements)),
 )
 CLAIM: Final = Move(22, claim.claim)
+GIVE_BACK: Final = Move(0, claim.give_back, ids=lambda call: (given.job.id for given in call.given))
 OWNER_BEAT: Final[Move[None, None]] = Move(99, _nothing)
 
 
@@ -219,7 +217,7 @@ class Room:
     def _tell(self, calls: list[Call], error: WindlassError) -> None:
         """Tell those who wait why their calls were not begun; jobs that go back do so later."""
         answer([(call, error) for call in calls])
-        self._later += [call for call in calls if call.move is SETTLE and call.future is None]
+        self._later += [call for call in calls if call.move is GIVE_BACK]
 
     def _remember(self, call: Call, result: Any) -> None:  # noqa: ANN401 - what was done
         """Know a settlement that was done when its caller, who was not told, repeats it."""
@@ -229,11 +227,8 @@ class Room:
     def _give_back(self, call: Call, result: Any) -> None:  # noqa: ANN401 - what the call was answered
         """Put jobs back that were claimed for a caller who has gone."""
         self._remember(call, result)
-        if call.move is CLAIM and not isinstance(result, BaseException):
-            claims: list[Claim] = result
-            settlements = [Settlement(given.job.id, given.token, ToReleased()) for given in claims]
-            if settlements:
-                self._put(Call(SETTLE, claim.SettleCall(settlements), None))
+        if call.move is CLAIM and not isinstance(result, BaseException) and result:
+            self._put(Call(GIVE_BACK, claim.GiveBackCall(call.argument, result), None))
 
 
 _rooms: dict[Place, Room] = {}

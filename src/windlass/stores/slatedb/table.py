@@ -27,6 +27,7 @@ from windlass.stores.slatedb.known import Known, Written
 from windlass.stores.slatedb.loading import gets, lacks_a_part, load_records
 from windlass.stores.slatedb.minutes import Minutes
 from windlass.stores.slatedb.queues import Queue, index_of, place_of
+from windlass.stores.slatedb.repeats import Repeats
 from windlass.stores.slatedb.untold import Untold
 from windlass.stores.slatedb.view import View
 
@@ -73,6 +74,7 @@ class Table(table.Table):
         self.ownership = ""
         self.ended_servers: set[str] = set()
         self.untold = Untold()
+        self.repeats = Repeats()
         self.pruned_to: dict[bytes, bytes] = {}
         self._holders = Holders(self._changes)
         self.holds = Holds(self._holders)

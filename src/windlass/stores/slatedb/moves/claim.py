@@ -11,7 +11,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Claim, Note, Token
 from windlass.core.requests import ClaimRequest, Renewed, Settled, Settlement, SettleResult
 from windlass.core.states import State
-from windlass.core.verdict import ToSucceeded
+from windlass.core.verdict import ToReleased, ToSucceeded
 from windlass.kit.moves import claiming, moving, settling
 from windlass.kit.moves.record import Record
 from windlass.kit.settlements import kept_result, result_of
@@ -32,6 +32,13 @@ class ClaimCall(NamedTuple):
     request_id: str | None = None
 
 
+class GiveBackCall(NamedTuple):
+    """A claim whose caller was not told of the jobs that it was given."""
+
+    claim: ClaimCall
+    given: Sequence[Claim]
+
+
 class SettleCall(NamedTuple):
     """One caller's settlements."""
 
@@ -50,12 +57,19 @@ async def claim(table: Table, call: ClaimCall) -> list[Claim]:
     """Give up to `limit` ready jobs, the most urgent first."""
     if (before := (await receipt(table, call.request_id)).claimed) is not None:
         await table.read(job_id for job_id, _ in before)
+        table.repeats.add(call.request_id, call)
         return claiming.still_held(table, before)
     moving.refuse(table.moved)
     claims = claiming.claim(table, await _ready(table, call.request), call.request, table.rng, table.now)
     if claims:
         write_receipt(table, call.request_id, Receipt(claimed=[(claim.job.id, claim.token) for claim in claims]))
     return claims
+
+
+async def give_back(table: Table, call: GiveBackCall) -> None:
+    """Put jobs back in their places, unless the claim was repeated since: they are those of the repeat then."""
+    if not table.repeats.has_later(call.claim.request_id, call.claim):
+        await settle(table, SettleCall([Settlement(given.job.id, given.token, ToReleased()) for given in call.given]))
 
 
 async def _ready(table: Table, request: ClaimRequest) -> list[Record]:
