@@ -11,6 +11,8 @@ from tests.http.given_tokens import bearer
 from windlass import Fixed, QueueSettings
 from windlass.api.operations import REQUEST
 from windlass.api.roles import Role
+from windlass.core.job import Claim
+from windlass.core.requests import ClaimRequest
 from windlass.core.states import State
 from windlass.testing import FakeClock
 
@@ -321,6 +323,39 @@ async def test_what_the_first_was_given_stays_while_a_repeat_waits_for_it() -> N
         [claim] = (await repeat).document["claims"]
         assert claim["job"]["id"] == made
         assert (await given.client.stats("q")).running == 1
+
+
+async def test_a_repeat_is_given_nothing_that_goes_back_since_the_first_hung_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with an_app(f"sqlite:///{tmp_path}/jobs.db") as given:
+        await given.enqueued("q")
+        store = given.client.store
+        claim, begun, over = store.claim, asyncio.Event(), asyncio.Event()
+
+        async def late(request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+            claims = await claim(request, request_id=request_id)
+            if not begun.is_set():
+                begun.set()
+                await over.wait()
+            return claims
+
+        monkeypatch.setattr(store, "claim", late)
+        first = _sent({"queues": ["q"], "wait": 60})
+        gone = asyncio.ensure_future(_claim(given, first, request="1"))
+        await begun.wait()
+        first.hang_up()
+        await gone
+        repeat = asyncio.ensure_future(_claim(given, _sent({"queues": ["q"], "wait": 60}), request="1"))
+        await asyncio.wait((repeat,), timeout=0.1)
+        over.set()
+        [claimed] = (await repeat).document["claims"]
+        await until(lambda: not vars(given.api.shared)["_late"])
+
+        told = await given.done("/claims/settle", {"settlements": [_settle(claimed)]})
+
+        assert told == {"settled": [{"outcome": "done"}]}
+        assert (await given.client.stats("q")).succeeded == 1
 
 
 def _sent(asked: dict[str, object]) -> Sender:

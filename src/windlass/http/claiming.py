@@ -63,6 +63,9 @@ class WaitingClaim:
     async def now(self) -> list[Claim]:
         """Return what is ready now."""
         look, self._look = self._look, self._look + 1
+        if not look:
+            # the store tells a repeat of the jobs of the first: of none that are about to go back
+            await self._call.shared.finished(self._call.request_id)
         if len(self._requests) == 1:
             return await self._store.claim(self._requests[0], request_id=self._name(look, 0))
         claims: list[Claim] = []
@@ -95,7 +98,8 @@ class WaitingClaim:
         try:
             return await asyncio.shield(under_way)
         except asyncio.CancelledError:
-            self._call.shared.finish(asyncio.ensure_future(_give_back(self._store, under_way)))
+            given_back = asyncio.ensure_future(_give_back(self._store, under_way))
+            self._call.shared.finish(given_back, self._call.request_id)
             raise
 
     def _name(self, look: int, run: int) -> str | None:

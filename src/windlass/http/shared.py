@@ -48,7 +48,7 @@ class Shared:
         self.stopping = False
         self.spawn: Final = TaskSpawn()
         """Starts what runs beside the calls, and ends with them."""
-        self._late: set[asyncio.Future[None]] = set()
+        self._late: dict[asyncio.Future[None], str | None] = {}
         self._opened = False
 
     @property
@@ -82,10 +82,16 @@ class Shared:
             await asyncio.wait(self._late)
         await self.spawn.close()
 
-    def finish(self, late: "asyncio.Future[None]") -> None:
+    def finish(self, late: "asyncio.Future[None]", request_id: str | None) -> None:
         """Keep hold of something that a caller who has gone left to be finished."""
-        self._late.add(late)
-        late.add_done_callback(self._late.discard)
+        self._late[late] = request_id
+        late.add_done_callback(self._late.pop)
+
+    async def finished(self, request_id: str | None) -> None:
+        """Return when what callers of this name have left is finished."""
+        late = [each for each, left_by in self._late.items() if left_by == request_id]
+        if late and request_id is not None:
+            await asyncio.wait(late)
 
     def look_at_schedules(self) -> None:
         """Look again which schedules are due: a server declares others than before."""
