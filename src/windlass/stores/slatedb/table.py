@@ -249,11 +249,11 @@ class Table(table.Table):
         await self.write()
         return await self._database.scan(start, end, limit=limit)
 
-    async def front(self, index: bytes, count: int, *, empty: bool) -> Front:
-        """Return the front of an index with at least `count` keys, or all there are; `empty` when there are none."""
+    async def front(self, index: bytes, count: int) -> Front:
+        """Return the front of an index with at least `count` keys, or all there are."""
         front = self._fronts.get(index)
         if front is None:
-            front = self._fronts[index] = Front(index, empty=empty, begin=self._begins.pop(index, None))
+            front = self._fronts[index] = Front(index, empty=False, begin=self._begins.pop(index, None))
         if front.lacks(count):
             await self.write()
             await front.fill(self._database, count)

@@ -100,7 +100,7 @@ async def line_heads(table: Table, queue: Queue, kinds: Iterable[str | None], li
     heads: list[list[bytes]] = []
     for kind in kinds:
         index = keys.line(queue.name, kind)
-        front = await table.front(index, limit, empty=False)
+        front = await table.front(index, limit)
         heads.append([place[len(index) :] for place in front.first(limit)])
     return heads
 
@@ -109,7 +109,7 @@ async def promote_queue(table: Table, queue: Queue, limit: int) -> int:
     """Make scheduled jobs of a queue that have come due pending, the earliest first; return how many."""
     if not queue.standing[State.SCHEDULED]:
         return 0
-    front = await table.front(keys.due(queue.name), limit, empty=False)
+    front = await table.front(keys.due(queue.name), limit)
     due = list(takewhile(lambda place: keys.time_of(place) <= table.now, front.first(limit)))
     for record in await table.records(due, parts=()):
         queue.place(record, State.PENDING)
@@ -122,7 +122,7 @@ async def due_in(table: Table, queues: Sequence[str]) -> timedelta | None:
     waits: list[timedelta] = []
     for queue in known:
         if not queue.paused and queue.standing[State.SCHEDULED]:
-            front = await table.front(keys.due(queue.name), 1, empty=False)
+            front = await table.front(keys.due(queue.name), 1)
             waits += [max(ZERO, keys.time_of(place) - table.now) for place in front.first(1)]
     return min(waits, default=None)
 

@@ -54,7 +54,7 @@ async def pack(table: Table, call: PackCall) -> Packed:
     lines = await line_heads(table, queue, list(queue.lines), window)
     places = list(islice(merge(*lines), window))
     if queue.standing[State.SCHEDULED]:
-        places += (await table.front(keys.due(queue.name), window, empty=False)).first(window)
+        places += (await table.front(keys.due(queue.name), window)).first(window)
     oldest = sorted(map(keys.turn_of, places))[: call.limit]
     return moving.pack(table.holds, await table.records(oldest), table.now)
 

@@ -104,7 +104,7 @@ async def rescue(table: Table, call: RescueCall) -> list[Rescued]:
 async def _rescue_queue(table: Table, queue: Queue, call: RescueCall, limit: int) -> list[Rescued]:
     request = call.request
     index = keys.leases(queue.name)
-    front = await table.front(index, 1, empty=False)
+    front = await table.front(index, 1)
     start = front.keys[0] if front.keys else keys.after(index)
     end = keys.after(index) if request.force else index + keys.number(keys.micros(table.now) + 1)
     rescued: list[Rescued] = []
@@ -144,7 +144,7 @@ async def prune(table: Table, call: PruneCall) -> int:
 
 
 async def _prune(table: Table, queue: Queue, state: State, call: PruneCall, limit: int) -> int:
-    front = await table.front(keys.ends(queue.name, state), limit, empty=False)
+    front = await table.front(keys.ends(queue.name, state), limit)
     over: list[bytes] = []
     for place in front.first(limit):
         ended = queue.standing[state] - len(over)
