@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -24,6 +25,7 @@ from tests.stores.slatedb.opened import (
     opened,
     recorded,
     room_of,
+    rooms,
     until_full,
 )
 from windlass.core.duration import ZERO
@@ -224,6 +226,35 @@ async def test_what_keeps_a_database_from_being_opened_anew_is_told_until_it_has
     [stats], _ = await repeated(lambda: store.stats("email"))
 
     assert stats.pending == 1
+
+
+async def test_a_database_that_broke_is_not_taken_back_from_who_had_it_since() -> None:
+    address = new_address()
+    async with opened(address) as store:
+        await store.enqueue([job(1)])
+        await in_room(store, engine_of(store).shutdown)
+        # as another process does, which has left again when this one looks
+        del rooms()[address.place]
+        async with opened(replace(address, take_over=True)) as other:
+            await other.enqueue([job(2)])
+
+        async with asyncio.timeout(PATIENCE):
+            with pytest.raises(Fenced):
+                await until_owned_or_fenced(store)
+        with pytest.raises(Fenced):
+            await store.stats()
+
+
+async def until_owned_or_fenced(store: SlateStore) -> None:
+    while True:
+        try:
+            await store.stats()
+        except Fenced:
+            raise
+        except StoreUnavailable:
+            await asyncio.sleep(0.01)
+        else:
+            return
 
 
 async def test_a_store_whose_database_is_broken_can_be_closed_and_opened() -> None:

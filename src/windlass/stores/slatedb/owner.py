@@ -14,6 +14,7 @@ from windlass.core.errors import StoreCorrupt, StoreOwned
 from windlass.stores.slatedb import engine_clock
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.doors import look_up
+from windlass.stores.slatedb.faults import fenced
 from windlass.stores.slatedb.keys import LAST, OWNER
 
 OWNER_ALIVE: Final = timedelta(seconds=10)
@@ -61,21 +62,29 @@ def decode(record: bytes) -> Owner:
     return _decoder.decode(record)
 
 
-async def check_free(address: Address, now: datetime, mine: str = "") -> str:
+async def check_free(address: Address, now: datetime, mine: str = "", *, again: bool = False) -> str:
     """Raise `StoreOwned` while another process owns the database at `address`, unless it is to be taken over.
 
-    An ownership that is `mine` goes on. Returns the ownership before, if it is proven to have ended with its process,
-    or let go; else nothing. Nothing is written. What keeps this process from the bucket, or from writing to it, is
-    raised here, before anybody is fenced.
+    An ownership that is `mine` goes on; where it opens `again`, `Fenced` is raised if another came since. Returns the
+    ownership before, if it is proven to have ended with its process, or let go; else nothing. Nothing is written. What
+    keeps this process from the bucket, or from writing to it, is raised here, before anybody is fenced.
     """
     record, last = await look_up(address, OWNER, LAST)
     owner = None if record is None else _decoded(record, address)
+    before = _before(record, owner, last)
+    if again and before not in {"", mine}:
+        raise fenced(address)
     if owner is not None and not address.take_over and is_alive(owner, now, mine):
         raise StoreOwned(owner.name, owner.since)
     engine_clock.check_clock(address, engine_clock.behind(last, None if owner is None else owner.seen_at))
-    if owner is None:
-        return "" if record is not None or last is None else engine_clock.decode(last).ownership
-    return owner.ownership if has_ended(owner) else ""
+    return before if owner is None or has_ended(owner) else ""
+
+
+def _before(record: bytes | None, owner: Owner | None, last: bytes | None) -> str:
+    """Return the ownership that is or was the last one; nothing where that is not known."""
+    if owner is not None:
+        return owner.ownership
+    return "" if record is not None or last is None else engine_clock.decode(last).ownership
 
 
 def _decoded(record: bytes, address: Address) -> Owner | None:

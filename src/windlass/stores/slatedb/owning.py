@@ -58,6 +58,7 @@ class Owning:
         self.untold = Untold()
         self._owner = owner.here(clock.now())
         self._beaten_at = self._owner.seen_at
+        self._owned = False
         self._tried_at = 0.0
         self._ended: set[str] = set()
         self._database: Database | None = None
@@ -80,7 +81,7 @@ class Owning:
         self._tried_at = time.monotonic()
         now = self._clock.now()
         owner.begin(self._owner)
-        ended = await owner.check_free(self._address, now, self._owner.ownership)
+        ended = await owner.check_free(self._address, now, self._owner.ownership, again=self._owned)
         self._database = database = await open_database(self._address)
         self._pass_haste_on()
         await prepare(database, self._address.where, create=self._address.create)
@@ -89,6 +90,7 @@ class Owning:
         await asyncio.sleep(engine_clock.behind(await database.get(keys.LAST)).total_seconds())
         await database.write({keys.OWNER: self._record(now), keys.LAST: self._last()})
         await database.flush()
+        self._owned = True
         table = Table(database, begin, self._rng)
         table.ownership = self._owner.ownership
         if ended:
@@ -111,7 +113,7 @@ class Owning:
         return dispatcher
 
     async def ready(self) -> Dispatcher:
-        """Return what serves; the database is opened anew where it broke, unless another process has it by now."""
+        """Return what serves; the database is opened anew where it broke, unless another process came since."""
         dispatcher = self._dispatcher
         if dispatcher is not None and dispatcher.broken is None:
             return dispatcher
@@ -127,10 +129,10 @@ class Owning:
         self._address = replace(self._address, take_over=False)
         try:
             return await self.open()
-        except StoreOwned as owned:
+        except (StoreOwned, Fenced) as taken:
             self.lost = fenced(self._address)
             self._hub.ring_all()
-            raise self.lost from owned
+            raise self.lost from taken
 
     def look_for_others(self) -> bool:
         """Return whether another process has taken the database over, which is told to whoever waits."""
