@@ -284,6 +284,27 @@ async def test_jobs_claimed_when_the_database_breaks_go_back_when_it_is_open_aga
     assert await counts_are_right(store)
 
 
+async def test_jobs_whose_way_back_was_lost_go_back_when_the_database_is_open_again(store: SlateStore) -> None:
+    await store.enqueue([job(1)])
+    held = Held(store)
+    claim = asyncio.ensure_future(store.claim(REQUEST))
+    await held.begun()
+
+    async def lose(_: object) -> NoReturn:
+        message = "broken by plan"
+        raise OSError(message)
+
+    claim.cancel()
+    engine_of(store).write = lose
+    await held.let_go()
+
+    async def claimed_again() -> int:
+        claims, _ = await repeated(lambda: store.claim(REQUEST))
+        return len(claims)
+
+    await eventually_is(claimed_again, 1)
+
+
 async def breaking(store: SlateStore, at: str, call: Callable[[], Awaitable[object]]) -> WindlassError:
     """Make a call, which is done, and whose database breaks before it is answered; return what the caller is told."""
     engine = engine_of(store)

@@ -229,6 +229,9 @@ class Room:
         self._remember(call, result)
         if call.move is CLAIM and not isinstance(result, BaseException) and result:
             self._put(Call(GIVE_BACK, claim.GiveBackCall(call.argument, result), None))
+        elif call.move is GIVE_BACK and not self.stopping:
+            # it may be lost with the database, and is done once however often it is made; a close waits for no bucket
+            self._put(Call(GIVE_BACK, call.argument, None))
 
 
 _rooms: dict[Place, Room] = {}
