@@ -154,11 +154,12 @@ class Moves:
         }
         if request.kinds is not None:
             ask["kinds"] = names(request.kinds)
+        # a turn that only promoted leaves no receipt: the one that gives has it, and all have one name
+        named = of_kind("claim", request_id)
         for turn in range(TRIES + 1):
             # a token is its number behind this: no two are alike, also after the server has lost what it gave out
             seed = f"{self._tokens_begin}{self._caller.new_request_id()}-"
             ask |= {"seed": seed, "regardless": turn == TRIES}
-            named = of_kind("claim", _turn_of(request_id, turn))
             due, cut, rows = _claims.decode(await self._caller.once("claim", dict(ask), named))
             if rows or not due:
                 return Given([claim_of(row, request.worker) for row in rows], cut)
@@ -335,10 +336,6 @@ def _name_of(jobs: Sequence[PreparedJob], written: Sequence[Sequence[object]]) -
 
 def _is_plain_success(settlement: Settlement) -> bool:
     return isinstance(settlement.verdict, ToSucceeded) and not settlement.then and not settlement.kv
-
-
-def _turn_of(request_id: str | None, turn: int) -> str | None:
-    return f"{request_id}#{turn}" if request_id and turn else request_id
 
 
 def _doubt_of(job_id: JobId, unknown: OutcomeUnknown) -> OutcomeUnknown:

@@ -13,6 +13,7 @@ from windlass.core.settings import QueueSettings
 from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
+from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
 from windlass.testing.conformance.given import SECOND, a_job, claim_one, claimed, settlement, wanting
 from windlass.testing.conformance.reach import Reach
@@ -49,6 +50,21 @@ async def test_a_claim_repeated_with_its_request_gives_the_same_claims(store: St
     assert not {c.job.id for c in first} & {c.job.id for c in third}
     [row] = await store.stats()
     assert row.running == 4
+
+
+async def test_a_claim_that_is_repeated_gives_the_same_however_many_jobs_came_due(
+    store: Store, clock: FakeClock
+) -> None:
+    await store.enqueue([a_job(delay=SECOND) for _ in range(2_500)])
+    clock.advance(SECOND)
+
+    first = await store.claim(wanting(limit=2), request_id="r1")
+    second = await store.claim(wanting(limit=2), request_id="r1")
+
+    assert len(first) == 2
+    assert [c.token for c in first] == [c.token for c in second]
+    [row] = await store.stats()
+    assert row.running == 2
 
 
 async def test_a_claim_that_found_nothing_may_be_repeated(store: Store) -> None:
