@@ -172,3 +172,20 @@ async def test_one_call_that_is_too_large_fails_none_beside_it(monkeypatch: pyte
     assert [at for at, answer in enumerate(answers) if isinstance(answer, InvalidValue)] == [10]
     [stats] = await store.stats("q")
     assert (stats.succeeded, stats.running) == (19, 1)
+
+
+async def test_one_enqueue_that_brings_too_many_values_fails_none_beside_it(
+    monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    monkeypatch.setattr(weight, "MOST_BYTES", 400 * KIB)
+    # as much as makes up a request, in the proportion that there is
+    monkeypatch.setattr(weight, "BYTES_EACH", 25)
+    jobs = [a_job("q", kv={f"k{at}".encode(): b"." * KIB}) for at in range(20)]
+    jobs[10] = a_job("q", kv={f"large{at}".encode(): b"." * 10 * KIB for at in range(50)})
+    jobs[11] = a_job("q")._replace(headers={f"h{at}": "." * KIB for at in range(500)})
+
+    answers = await asyncio.gather(*[store.enqueue([job]) for job in jobs], return_exceptions=True)
+
+    assert [at for at, answer in enumerate(answers) if isinstance(answer, InvalidValue)] == [10, 11]
+    [stats] = await store.stats("q")
+    assert stats.pending == 18

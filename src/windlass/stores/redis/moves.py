@@ -64,7 +64,7 @@ logger = logging.getLogger("windlass.redis")
 T = TypeVar("T")
 
 SMALL: Final = 1024 * 1024
-"""Bytes of payload up to which an enqueue goes out together with others."""
+"""Bytes up to which an enqueue goes out together with others."""
 MOST_GIVEN: Final = 16 * 1024 * 1024
 """Bytes after which a script gives no more jobs, of which it always gives one: others are served then."""
 TRIES: Final = 10
@@ -319,12 +319,10 @@ class Moves:
 
 def _is_plain(jobs: Sequence[PreparedJob]) -> bool:
     """Whether nothing in it can be refused, so that it can share a script with others."""
-    size = 0
     for job in jobs:
         if job.unique is not None:
             return False
-        size += len(job.payload)
-    return size <= SMALL
+    return bytes_of_jobs(jobs) <= SMALL
 
 
 def _name_of(jobs: Sequence[PreparedJob], written: Sequence[Sequence[object]]) -> str:

@@ -1,6 +1,6 @@
 """What calls weigh: how many of them go out together, and when one is too large for the server."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from windlass.core.errors import InvalidValue
@@ -17,8 +17,19 @@ MOST_BYTES: Final = 256 * 1024 * 1024
 
 
 def bytes_of_jobs(jobs: Sequence[PreparedJob]) -> int:
-    """Return how large jobs are, but for what each has."""
-    return sum([len(job.payload) for job in jobs])
+    """Return how large jobs are with what they bring along, but for what each has."""
+    size = sum([len(job.payload) for job in jobs])
+    for job in jobs:
+        if job.headers:
+            # as many bytes as characters, or a few times that
+            size += sum([len(name) + len(text) for name, text in job.headers.items()])
+        if job.kv:
+            size += _bytes_of_values(job.kv)
+    return size
+
+
+def _bytes_of_values(kv: Mapping[bytes, bytes | None]) -> int:
+    return sum([len(key) + len(value or b"") for key, value in kv.items()])
 
 
 def weight_of_jobs(jobs: Sequence[PreparedJob]) -> int:
@@ -37,7 +48,7 @@ def weight_of_settlements(settlements: Sequence[Settlement]) -> int:
             weight += len(then)
             size += bytes_of_jobs(then)
         if kv:
-            size += sum([len(value) for value in kv.values() if value is not None])
+            size += _bytes_of_values(kv)
     return weight + size // BYTES_EACH
 
 
