@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from windlass import ClientClosed
+from windlass import ClientClosed, StoreUnavailable
 from windlass.kit.gather import Gather
 
 
@@ -161,6 +161,18 @@ async def test_a_call_that_was_taken_back_before_it_left_is_left_out() -> None:
 
     assert [await first, await stays] == [2, 6]
     assert carrier.batches == [[1], [3]]
+
+
+async def test_a_call_that_has_waited_too_long_by_its_turn_is_not_sent() -> None:
+    carrier = Carrier()
+    gather = Gather(carrier, patience=0)
+
+    with pytest.raises(StoreUnavailable, match="nothing was done") as told:
+        await gather.submit(1)
+
+    assert told.value.retryable
+    # one that goes by itself has not waited
+    assert (await gather.ask(2), carrier.batches) == (4, [[2]])
 
 
 async def test_a_batch_whose_callers_have_all_gone_does_not_hold_up_the_next() -> None:

@@ -1,11 +1,12 @@
 """What gathers while one batch is on its way goes out together."""
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Generic, NamedTuple, TypeVar
 
-from windlass.core.errors import ClientClosed
+from windlass.core.errors import ClientClosed, StoreUnavailable
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -15,6 +16,7 @@ class _Asked(NamedTuple, Generic[A, R]):
     argument: A
     answer: "asyncio.Future[R]"
     weight: int
+    at: float
 
 
 class Gather(Generic[A, R]):
@@ -22,7 +24,7 @@ class Gather(Generic[A, R]):
 
     `perform` is given the arguments of a batch and returns an answer, or an error, for each in their order; what it
     raises goes to all of them. A batch weighs at most `most`, or is one call. At most `width` are on their way at once,
-    and beside them one call that went by itself.
+    and beside them one call that went by itself. A call that has waited for `patience` seconds is not sent any more.
     """
 
     def __init__(
@@ -32,12 +34,14 @@ class Gather(Generic[A, R]):
         most: int = 1_000,
         width: int = 1,
         weight: Callable[[A], int] | None = None,
+        patience: float = math.inf,
     ) -> None:
         """Begin with nothing asked; without `weight` each call weighs 1."""
         self._perform = perform
         self._most = most
         self._width = width
         self._weight = weight
+        self._patience = patience
         self._waiting: deque[_Asked[A, R]] = deque()
         self._carriers: set[asyncio.Task[None]] = set()
         self._carrying = 0
@@ -75,7 +79,8 @@ class Gather(Generic[A, R]):
         if self._closed:
             answer.set_exception(ClientClosed())
             return answer
-        self._waiting.append(_Asked(argument, answer, 1 if self._weight is None else self._weight(argument)))
+        weight = 1 if self._weight is None else self._weight(argument)
+        self._waiting.append(_Asked(argument, answer, weight, loop.time()))
         # one that was started but has taken nothing yet will take this along
         if not self._coming and self._carrying < self._width:
             self._coming = True
@@ -108,12 +113,17 @@ class Gather(Generic[A, R]):
     def _take(self) -> "list[_Asked[A, R]]":
         batch: list[_Asked[A, R]] = []
         weight = 0
+        too_late = asyncio.get_running_loop().time() - self._patience
         while self._waiting and (not batch or weight + self._waiting[0].weight <= self._most):
             asked = self._waiting.popleft()
             # a caller who has gone is left out
-            if not asked.answer.done():
-                batch.append(asked)
-                weight += asked.weight
+            if asked.answer.done():
+                continue
+            if asked.at <= too_late:
+                asked.answer.set_exception(_not_sent())
+                continue
+            batch.append(asked)
+            weight += asked.weight
         return batch
 
     async def _serve(self, batch: "list[_Asked[A, R]]") -> None:
@@ -130,6 +140,13 @@ class Gather(Generic[A, R]):
             raise
         for asked, result in zip(batch, results, strict=True):
             _deliver(asked.answer, result)
+
+
+def _not_sent() -> StoreUnavailable:
+    return StoreUnavailable(
+        "the store did not answer the calls before this one in time: it was not sent, and nothing was done",
+        retryable=True,
+    )
 
 
 def _deliver(answer: "asyncio.Future[R]", result: R | BaseException) -> None:

@@ -14,6 +14,8 @@ from tests.servers.faults import Direction
 from tests.stores.redis.calls import LOOKS, WRITES, Call, opened
 from windlass import Client, NewJob, OutcomeUnknown, StoreUnavailable
 from windlass.core.store import Store
+from windlass.stores.redis import moves
+from windlass.testing.conformance.given import a_job
 
 DEADLINE: Final = 1.0
 SPARE: Final = 4.0
@@ -96,6 +98,25 @@ async def test_an_enqueue_whose_answer_never_came_is_unknown_under_its_own_id(cl
     again = await asyncio.gather(*(client.enqueue("q", b"", id=each) for each in ids))
     assert [done.id for done in again] == ids
     assert (await client.stats("q")).pending == 7
+
+
+async def test_calls_that_wait_behind_many_others_end_in_time_too(
+    monkeypatch: pytest.MonkeyPatch, proxy: Proxy
+) -> None:
+    monkeypatch.setattr(moves, "MOST_TOGETHER", 10)
+    async with opened(with_options(proxy.url, OPTIONS)) as store:
+        # the first goes by itself, the others together: each on a connection that is there already
+        await asyncio.gather(store.enqueue([a_job("q")]), store.enqueue([a_job("q")]))
+        proxy.hold()
+        began = time.monotonic()
+
+        ends = await asyncio.gather(*(store.enqueue([a_job("q")]) for _ in range(100)), return_exceptions=True)
+
+        assert time.monotonic() - began < DEADLINE + SPARE
+        unsent = [end for end in ends if isinstance(end, StoreUnavailable) and end.retryable]
+        assert (len(unsent), sum(isinstance(end, OutcomeUnknown) for end in ends)) == (89, 11)
+        proxy.release()
+        await store.enqueue([a_job("q")])
 
 
 async def test_an_ack_whose_answer_never_came_is_unknown_under_its_own_id(client: Client, proxy: Proxy) -> None:

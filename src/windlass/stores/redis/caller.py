@@ -26,6 +26,8 @@ class Caller:
         self._runner = runner
         self._prefix = prefix
         self._queue_number = queue_number
+        self.patience = runner.patience
+        """Seconds after which no call is repeated any more."""
         self._kept = math.ceil(runner.patience) + RECEIPT_SPARE
         self.new_request_id = new_request_id
 

@@ -93,10 +93,10 @@ class Moves:
         self._caller = caller
         self._tokens_begin = tokens_begin
         self._enqueues: Gather[Sequence[PreparedJob], list[Enqueued]] = Gather(
-            self._enqueue_plain, most=MOST_TOGETHER, weight=weight_of_jobs
+            self._enqueue_plain, most=MOST_TOGETHER, weight=weight_of_jobs, patience=caller.patience
         )
         self._settlements: Gather[Sequence[Settlement], list[SettleResult]] = Gather(
-            self._settle_many, most=MOST_TOGETHER, weight=weight_of_settlements
+            self._settle_many, most=MOST_TOGETHER, weight=weight_of_settlements, patience=caller.patience
         )
 
     async def close(self) -> None:
