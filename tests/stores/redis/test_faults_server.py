@@ -18,7 +18,7 @@ from tests.redis.asking import connected
 from tests.redis.keys import new_prefix, with_options
 from tests.redis.private import PrivateRedis
 from tests.stores.redis.calls import MINUTE, NONE_KEPT, a_claim, opened, settlement, wanting
-from windlass.core.errors import StoreFull, StoreReadOnly, StoreUnavailable
+from windlass.core.errors import OutcomeUnknown, StoreFull, StoreReadOnly, StoreUnavailable
 from windlass.core.requests import KvWrite, RescueRequest, Settled
 from windlass.core.retention import Retention
 from windlass.core.verdict import ToReleased
@@ -267,3 +267,19 @@ async def test_calls_wait_for_a_server_that_has_too_many_clients(private: Privat
             [[done], _] = await two
 
     assert done.created
+
+
+async def test_a_script_that_was_cut_off_in_the_middle_leaves_its_call_in_doubt(
+    private: PrivateRedis, url: str
+) -> None:
+    """What it had written stays: the job is there, but nobody was told."""
+    private.ask("ACL", "SETUSER", "mute", "reset", "on", ">pw", "~*", "+@all")
+    job = a_job("q")
+    async with opened(url.replace("redis://", "redis://mute:pw@")) as store:
+        with pytest.raises(OutcomeUnknown) as raised:
+            await store.enqueue([job])
+
+        assert raised.value.job_id == job.id
+        assert "refused the user" in str(raised.value.__cause__)
+        assert await store.enqueue([job]) == [(job.id, False)]
+    private.ask("ACL", "DELUSER", "mute")

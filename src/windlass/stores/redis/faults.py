@@ -53,6 +53,11 @@ _LOGIN: Final = (
     "AUTH <password> called without any password",
     "Client sent AUTH, but no password is set",
 )
+_RIGHTS: Final = ("NOPERM ", "ACL failure in script: ", "The user executing the script can't ")
+_IN_SCRIPT: Final = " on @user_script:"
+"""What a server adds to an error that ended a script, with the line where it did."""
+_NOT_BEGUN: Final = ("OOM ", "MISCONF", "READONLY ", "NOREPLICAS ")
+"""What a script meets at its first write or not at all."""
 _TOO_MANY: Final = "max number of clients"
 """What a server says before it hangs up."""
 
@@ -65,6 +70,12 @@ def is_elsewhere(error: BaseException) -> bool:
 def is_of_login(error: Refused) -> bool:
     """Whether user or password were refused."""
     return str(error).startswith(_LOGIN)
+
+
+def may_be_half_done(error: BaseException) -> bool:
+    """Whether a script was cut off in the middle: what it had written stays."""
+    text = str(error)
+    return isinstance(error, Refused) and _IN_SCRIPT in text and not text.startswith(_NOT_BEGUN)
 
 
 def kind(error: BaseException) -> Fault:
@@ -108,7 +119,7 @@ def _translated(error: BaseException, where: str) -> WindlassError:
         )
     if text.startswith(_LOGIN):
         return StoreUnavailable(f"{where} refused user or password: check those in the URL ({text})")
-    if text.startswith("NOPERM "):
+    if text.startswith(_RIGHTS):
         return StoreUnavailable(
             f"{where} refused the user ({text}): give it the rights that howto/run-on-redis.md in the docs lists"
         )

@@ -15,7 +15,7 @@ from windlass.core.failpoint import reach
 from windlass.core.topics import Hub, Topic
 from windlass.kit.connections import Connections
 from windlass.stores.redis.away import Away
-from windlass.stores.redis.faults import Fault, NotReplicated, is_elsewhere, kind, translate
+from windlass.stores.redis.faults import Fault, NotReplicated, is_elsewhere, kind, may_be_half_done, translate
 from windlass.stores.redis.line import Refused, Word
 from windlass.stores.redis.options import Options, Place
 from windlass.stores.redis.places import Places, open_place, places_of
@@ -220,7 +220,8 @@ class Runner:
 
     def _learn(self, tries: "_Tries[T]", place: Place | None, error: Exception) -> None:
         # the server alone can say that nothing was done
-        tries.in_doubt |= tries.sent and tries.writes and not isinstance(error, Refused)
+        unknown = not isinstance(error, Refused) or may_be_half_done(error)
+        tries.in_doubt |= tries.sent and tries.writes and unknown
         tries.sent = False
         if place is not None and not tries.passed_by and self.learn(tries.prefix, place, error):
             tries.redirected += 1
