@@ -1,11 +1,9 @@
--- parts: asked base fields whole matching merging
--- A page of the jobs that match, the newest first, those before ask.before. At most ask.most are looked at, and no more once
--- what is read is as large as ask.bytes, so that others are served meanwhile. The reply is {the last that was looked at,
+-- parts: asked base fields whole matching merging page
+-- A page of the jobs that match, the newest first, those before ask.before. The reply is {the last that was looked at,
 -- whether there are more, how many were looked at, jobs}.
 local FEW = 10000
 local SEQ_FROM = 13
 local ID_FROM = 21
-local queues = ask.queues or call('SMEMBERS', P .. 'queues')
 
 -- the lines that have the jobs of the wanted state, in another order than that of their enqueue
 local function lines_of(queue)
@@ -74,34 +72,13 @@ local function one_by_one(ahead)
     return next_job, function() return at < #ahead end
 end
 
--- the jobs of all queues
-local function of_all()
-    local lines = {}
-    for at, queue in ipairs(queues) do
-        lines[at] = P .. (ask.state == 'dead' and 'dead|' or 'jobs|') .. queue
-    end
-    return merged(lines, ask.before and '(' .. int(ask.before) or '+inf', '-inf', true)
-end
-
 local next_job, has_more
 local ahead = few()
 if ahead then
     next_job, has_more = one_by_one(ahead)
 else
-    next_job, has_more = of_all()
+    next_job, has_more = merged(lines_in_order(), ask.before and '(' .. int(ask.before) or '+inf', '-inf', true)
 end
-
-local found = {}
-local last = ask.before
-local looked, size = 0, 0
-while has_more() and #found < ask.limit and looked < ask.most and size + carried < ask.bytes do
-    local id
-    last, id = next_job()
-    if matches(id) then
-        found[#found + 1] = whole_job(id, fields_of(P .. 'job|' .. id))
-        size = size + #found[#found]
-    end
-    looked = looked + 1
-end
+local last, looked, found = page_of(ask.before, next_job, has_more)
 return array(4)
     .. number(last) .. (has_more() and '\195' or '\194') .. number(looked) .. array(#found) .. table.concat(found)
