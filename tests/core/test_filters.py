@@ -65,3 +65,12 @@ def test_text_and_error_are_taken_as_they_are() -> None:
     chosen = JobFilter(text="50% off_'", error="")
 
     assert (chosen.text, chosen.error) == ("50% off_'", "")
+
+
+@pytest.mark.parametrize("field", ["text", "error"])
+@pytest.mark.parametrize("text, said", [(5, "must be a string, not int"), ("\ud800", "UTF-8")])
+def test_what_no_store_can_be_asked_with_is_refused(field: str, text: object, said: str) -> None:
+    given: dict[str, Any] = {field: text}
+
+    with pytest.raises(InvalidValue, match=f"{field} .*{said}"):
+        JobFilter(**given)

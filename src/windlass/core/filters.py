@@ -6,7 +6,7 @@ from datetime import datetime
 from windlass.core.duration import moment
 from windlass.core.errors import InvalidValue
 from windlass.core.ids import job_id
-from windlass.core.names import check_name, check_text
+from windlass.core.names import check_name, check_text, check_utf8
 from windlass.core.states import State
 
 
@@ -38,6 +38,9 @@ class JobFilter:
         for what in ("queue", "kind", "tenant", "schedule_id", "unique_key"):
             if (name := getattr(self, what)) is not None:
                 check_name(name, what)
+        for what in ("error", "text"):
+            if (text := getattr(self, what)) is not None:
+                check_utf8(text, what)
         for what in ("error_type", "payload_text"):
             if (text := getattr(self, what)) is not None:
                 check_text(text, what)

@@ -104,19 +104,23 @@ def check_header(key: object, value: object) -> None:
         raise ValueTooLarge(f"header {key!r}", size, MAX_HEADER)
 
 
-def check_text(text: object, what: str) -> str:
-    """Return a text that is looked for, if it has something to look for and is of a size that people look for."""
-    if not isinstance(text, str):
-        message = f"{what} must be a string, not {type(text).__name__}"
-        raise InvalidValue(message)
-    if not text:
+def check_text(text: object, what: str) -> None:
+    """Refuse a text that is looked for, unless it has something to look for and is of a size that people look for."""
+    size = len(check_utf8(text, what))
+    if not size:
         message = f"{what} is empty, which every job would match: leave it out"
         raise InvalidValue(message)
-    size = len(_utf8(text, what))
     if size > MAX_ERROR:
         message = f"{what} has {size:,} bytes: look for a part of it, of up to {MAX_ERROR:,}"
         raise InvalidValue(message)
-    return text
+
+
+def check_utf8(text: object, what: str) -> bytes:
+    """Return the bytes of a text, if it is one that stores can be asked with."""
+    if not isinstance(text, str):
+        message = f"{what} must be a string, not {type(text).__name__}"
+        raise InvalidValue(message)
+    return _utf8(text, what)
 
 
 def _utf8(text: str, what: str) -> bytes:
