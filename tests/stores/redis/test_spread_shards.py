@@ -159,6 +159,27 @@ async def test_claims_of_one_queue_are_rescued_while_another_does_not_answer(
     assert (row.pending, row.totals.rescued) == (2, 1)
 
 
+async def test_claims_are_rescued_while_the_server_that_has_the_names_of_all_queues_does_not_answer(
+    cluster: PrivateCluster, hurried: Store, places: dict[str, PrivateRedis], clock: FakeClock, *, up: str, down: str
+) -> None:
+    away, there = up, down
+    for queue in (away, there):
+        await hurried.enqueue([a_job(queue, delay=SECOND), a_job(queue)])
+        await claim_one(hurried, queue)
+    clock.advance(MINUTE)
+    await lose(places[away], hurried)
+
+    try:
+        promoted = await hurried.promote(limit=10)
+        rescued = await hurried.rescue(RescueRequest(), KEEP_ALL)
+    finally:
+        cluster.join(places[away])
+
+    assert (promoted, [one.state for one in rescued]) == (1, [State.PENDING])
+    [row] = await hurried.stats(there)
+    assert (row.pending, row.totals.rescued) == (2, 1)
+
+
 @pytest.fixture
 def several_down(places: dict[str, PrivateRedis], down: str) -> list[str]:
     """Some queues on the same server as the one that goes down."""

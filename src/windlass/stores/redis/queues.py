@@ -145,6 +145,12 @@ class Queues:
         """Return the names of all queues, in order; those that home has lost are written there again."""
         return await self._names(self._runner)
 
+    async def names_in_round(self, failures: Failures) -> list[str]:
+        """Return the names of all queues; where home does not answer, those that this process knows."""
+        with failures.noted():
+            return await self.names()
+        return sorted(self._parts)
+
     async def _names(self, runner: Runs) -> list[str]:
         found = {*await self._names_at(runner, self._home)}
         for lost in self._parts.keys() - found:

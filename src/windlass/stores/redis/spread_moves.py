@@ -152,9 +152,10 @@ class SpreadMoves:
 
     async def rescue(self, request: RescueRequest, retention: Retention) -> list[Rescued]:
         """Take back claims, one queue after the other."""
-        names = await self._queues.names() if request.queues is None else dict.fromkeys(request.queues)
-        rescued: list[Rescued] = []
         failures = Failures()
+        queues = request.queues
+        names = await self._queues.names_in_round(failures) if queues is None else dict.fromkeys(queues)
+        rescued: list[Rescued] = []
         for name in names:
             if len(rescued) < request.limit:
                 asked = request._replace(queues=[name], limit=request.limit - len(rescued))
@@ -168,7 +169,7 @@ class SpreadMoves:
         """Make due jobs pending."""
         done = 0
         failures = Failures()
-        for name in await self._queues.names():
+        for name in await self._queues.names_in_round(failures):
             if done < limit:
                 with failures.noted():
                     done += await (await self._queues.of(name)).round.promote(limit=limit - done)
