@@ -88,7 +88,7 @@ def test_what_is_answered_is_kept(
 
 async def _together(store: SlateStore, claims: list[Claim], group: Sequence[str]) -> "list[asyncio.Future[Any]]":
     async with gathering(store):
-        calls = [asyncio.ensure_future(CALLS[name](store, claims)) for name in group]
+        calls: list[asyncio.Future[Any]] = [asyncio.ensure_future(CALLS[name](store, claims)) for name in group]
     for name, call in zip(group, calls, strict=True):
         if name == "claim":
             call.add_done_callback(lambda done: claims.extend(done.result()))
