@@ -27,13 +27,14 @@ class Failures:
 
     async def gather(self, calls: Sequence[Awaitable[T]]) -> list[T]:
         """Return, in their order, the answers to those calls whose queue is available."""
-
-        async def answer(call: Awaitable[T]) -> list[T]:
-            with self.noted():
-                return [await call]
-            return []
-
-        return [one for part in await asyncio.gather(*map(answer, calls)) for one in part]
+        answers: list[T] = []
+        for answer in await asyncio.gather(*calls, return_exceptions=True):
+            if isinstance(answer, BaseException):
+                with self.noted():
+                    raise answer
+            else:
+                answers.append(answer)
+        return answers
 
     def throw_unless(self, done: bool) -> None:  # noqa: FBT001 - it reads well
         """Raise the first one, unless there is something else to tell: the next round shows it again."""
