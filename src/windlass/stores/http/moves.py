@@ -44,8 +44,8 @@ from windlass.core.requests import (
 from windlass.core.retention import Retention
 from windlass.core.schedule import Fired, Firing, Schedule
 from windlass.core.stats import TimingCount
-from windlass.core.verdict import ToSucceeded
 from windlass.kit.gather import Gather
+from windlass.kit.weight import weight_of_jobs, weight_of_settlements
 from windlass.stores.http.calls import Calls, pages
 
 R = TypeVar("R")
@@ -288,17 +288,11 @@ def _limits(limit: int) -> list[int]:
 
 
 def _weight_of_jobs(jobs: Sequence[PreparedJob]) -> int:
-    return len(jobs) + sum(len(job.payload) for job in jobs) // BYTES
+    return weight_of_jobs(jobs, bytes_each=BYTES)
 
 
 def _weight_of_settlements(settlements: Sequence[Settlement]) -> int:
-    return sum(_weight_of_settlement(settlement) for settlement in settlements)
-
-
-def _weight_of_settlement(settlement: Settlement) -> int:
-    verdict = settlement.verdict
-    result = len(verdict.result or b"") if isinstance(verdict, ToSucceeded) else 0
-    return 1 + result // BYTES + _weight_of_jobs(settlement.then)
+    return weight_of_settlements(settlements, bytes_each=BYTES)
 
 
 def _doubt_of(job_id: JobId, unknown: OutcomeUnknown) -> OutcomeUnknown:

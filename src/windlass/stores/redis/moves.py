@@ -33,6 +33,7 @@ from windlass.core.verdict import LEASE_EXPIRED, ORPHANED, ToSucceeded
 from windlass.kit.gather import Gather
 from windlass.kit.records import STATES, server_text
 from windlass.kit.request_names import of_kind
+from windlass.kit.weight import bytes_of_jobs
 from windlass.stores.redis.caller import Caller
 from windlass.stores.redis.replies import ClaimRow, claim_of, conflict_of, time_of
 from windlass.stores.redis.requests import (
@@ -54,7 +55,6 @@ from windlass.stores.redis.requests import (
 )
 from windlass.stores.redis.weight import (
     MOST_TOGETHER,
-    bytes_of_jobs,
     check_size,
     weight_of_jobs,
     weight_of_settlements,

@@ -1,12 +1,12 @@
 """What calls weigh: how many of them go out together, and when one is too large for the server."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from windlass.core.errors import InvalidValue
 from windlass.core.job import PreparedJob
 from windlass.core.requests import Settlement
-from windlass.core.verdict import ToSucceeded
+from windlass.kit import weight
 
 MOST_TOGETHER: Final = 1_000
 """Jobs or settlements in one script, unless one caller brings more: the server does nothing else meanwhile."""
@@ -16,40 +16,14 @@ MOST_BYTES: Final = 256 * 1024 * 1024
 """Bytes in one request: of twice as many the server reads none, and hangs up."""
 
 
-def bytes_of_jobs(jobs: Sequence[PreparedJob]) -> int:
-    """Return how large jobs are with what they bring along, but for what each has."""
-    size = sum([len(job.payload) for job in jobs])
-    for job in jobs:
-        if job.headers:
-            # as many bytes as characters, or a few times that
-            size += sum([len(name) + len(text) for name, text in job.headers.items()])
-        if job.kv:
-            size += _bytes_of_values(job.kv)
-    return size
-
-
-def _bytes_of_values(kv: Mapping[bytes, bytes | None]) -> int:
-    return sum([len(key) + len(value or b"") for key, value in kv.items()])
-
-
 def weight_of_jobs(jobs: Sequence[PreparedJob]) -> int:
     """Return how much of `MOST_TOGETHER` an enqueue takes."""
-    return len(jobs) + bytes_of_jobs(jobs) // BYTES_EACH
+    return weight.weight_of_jobs(jobs, bytes_each=BYTES_EACH)
 
 
 def weight_of_settlements(settlements: Sequence[Settlement]) -> int:
     """Return how much of `MOST_TOGETHER` settlements take."""
-    weight = len(settlements)
-    size = 0
-    for _, _, verdict, _, then, kv in settlements:
-        if type(verdict) is ToSucceeded and verdict.result is not None:
-            size += len(verdict.result)
-        if then:
-            weight += len(then)
-            size += bytes_of_jobs(then)
-        if kv:
-            size += _bytes_of_values(kv)
-    return weight + size // BYTES_EACH
+    return weight.weight_of_settlements(settlements, bytes_each=BYTES_EACH)
 
 
 def check_size(size: int) -> None:
