@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
 from uuid import uuid4
 
 import pytest
@@ -11,6 +11,10 @@ import pytest
 import windlass
 from tests.stores.postgres.racing import connection_to
 from windlass import Client, StoreUnavailable
+from windlass.core.job import PreparedJob
+from windlass.stores.postgres import enqueuer
+from windlass.stores.postgres.moves.enqueue import insert_plain
+from windlass.stores.postgres.work import Changes
 
 DEADLINE: Final = 2.0
 SPARE: Final = 4.0
@@ -63,3 +67,23 @@ async def test_who_waits_for_an_id_finds_the_job_when_the_transaction_commits(cl
     assert other.created
     assert [(one.id, one.created) for one in done] == [(taken, False)] * 3
     assert (await client.stats("q")).pending == 2
+
+
+@pytest.mark.parametrize("brings", [{"payload": b"." * 8_000}, {"payload": b"", "headers": {"h": "." * 8_000}}])
+async def test_enqueues_that_bring_much_do_not_all_share_one_statement(
+    monkeypatch: pytest.MonkeyPatch, client: Client, brings: dict[str, Any]
+) -> None:
+    # as much as makes up a statement, in the proportion that there is
+    monkeypatch.setattr(enqueuer, "BYTES_EACH", 40)
+    shared: list[int] = []
+
+    def counted(changes: Changes, jobs: Sequence[PreparedJob], *given: Any, **more: Any) -> Any:  # noqa: ANN401
+        shared.append(len(jobs))
+        return insert_plain(changes, jobs, *given, **more)
+
+    monkeypatch.setattr(enqueuer, "insert_plain", counted)
+
+    await asyncio.gather(*(client.enqueue("q", **brings) for _ in range(20)))
+
+    # each weighs 201, and a statement holds 1,000
+    assert (max(shared), sum(shared)) == (4, 20)

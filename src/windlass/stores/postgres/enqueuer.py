@@ -10,6 +10,7 @@ from windlass.core.errors import OutcomeUnknown, StoreMoved, StoreUnavailable, W
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.kit.gather import Gather
+from windlass.kit.weight import bytes_of_jobs, weight_of_jobs
 from windlass.stores.postgres.faults import has_waited_in_vain
 from windlass.stores.postgres.moves.enqueue import (
     AT_ONCE,
@@ -22,7 +23,10 @@ from windlass.stores.postgres.moves.enqueue import (
 from windlass.stores.postgres.runner import Runner
 
 SMALL: Final = 1024 * 1024
-"""Bytes of payload up to which a batch goes out together with others."""
+"""Bytes up to which a batch goes out together with others."""
+MOST_TOGETHER: Final = 1_000
+"""What one statement may weigh, unless one caller brings more: a job, and each of these bytes, so 32 MiB."""
+BYTES_EACH: Final = 32 * 1024
 PATIENCE: Final = "100"
 """Milliseconds for which jobs that went out together wait for a transaction that has brought the id of one of them."""
 
@@ -35,7 +39,9 @@ class Enqueuer:
         self._runner = runner
         self._timeout = timeout
         self._new_request_id = new_request_id
-        self._plain: Gather[Sequence[PreparedJob], list[Enqueued] | None] = Gather(self._insert_together)
+        self._plain: Gather[Sequence[PreparedJob], list[Enqueued] | None] = Gather(
+            self._insert_together, most=MOST_TOGETHER, weight=_weight_of
+        )
 
     async def close(self) -> None:
         """Finish what was accepted."""
@@ -117,5 +123,9 @@ def doubt_of(job_id: JobId, unknown: OutcomeUnknown) -> OutcomeUnknown:
 def _goes_with_others(jobs: Sequence[PreparedJob]) -> bool:
     if len(jobs) == 1:
         [job] = jobs
-        return job.unique is None and not job.kv and len(job.payload) <= SMALL
-    return is_plain(jobs) and len(jobs) <= AT_ONCE and sum(len(job.payload) for job in jobs) <= SMALL
+        return job.unique is None and not job.kv and bytes_of_jobs(jobs) <= SMALL
+    return is_plain(jobs) and len(jobs) <= AT_ONCE and bytes_of_jobs(jobs) <= SMALL
+
+
+def _weight_of(jobs: Sequence[PreparedJob]) -> int:
+    return weight_of_jobs(jobs, bytes_each=BYTES_EACH)
