@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from windlass import ClientClosed, StoreUnavailable
+from windlass.kit.deadline import EARLY
 from windlass.kit.gather import Gather
 
 
@@ -173,6 +174,16 @@ async def test_a_call_that_has_waited_too_long_by_its_turn_is_not_sent() -> None
     assert told.value.retryable
     # one that goes by itself has not waited
     assert (await gather.ask(2), carrier.batches) == (4, [[2]])
+
+
+async def test_a_call_is_not_sent_whose_deadline_is_but_a_moment_away() -> None:
+    carrier = Carrier()
+    gather = Gather(carrier, patience=EARLY / 2)
+
+    with pytest.raises(StoreUnavailable, match="nothing was done"):
+        await gather.submit(1)
+
+    assert carrier.batches == []
 
 
 async def test_a_batch_whose_callers_have_all_gone_does_not_hold_up_the_next() -> None:

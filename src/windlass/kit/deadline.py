@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-_EARLY: Final = 0.002
-"""Seconds by which the timers of an event loop may ring too soon."""
+EARLY: Final = 0.002
+"""Seconds by which the timers of an event loop may ring too soon, and a deadline be taken for passed."""
 
 
 class Deadline:
@@ -49,7 +49,7 @@ class Deadline:
         self._timer = None
         if self._at is None:
             return
-        if asyncio.get_running_loop().time() < self._at - _EARLY:
+        if asyncio.get_running_loop().time() < self._at - EARLY:
             self._ring_at(self._at)
         else:
             self._at = None

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, NamedTuple, TypeVar
 
 from windlass.core.errors import ClientClosed, StoreUnavailable
+from windlass.kit.deadline import EARLY
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -113,7 +114,8 @@ class Gather(Generic[A, R]):
     def _take(self) -> "list[_Asked[A, R]]":
         batch: list[_Asked[A, R]] = []
         weight = 0
-        too_late = asyncio.get_running_loop().time() - self._patience
+        # the batch before may have met its deadline a moment early, and this one would only meet the next
+        too_late = asyncio.get_running_loop().time() - self._patience + EARLY
         while self._waiting and (not batch or weight + self._waiting[0].weight <= self._most):
             asked = self._waiting.popleft()
             # a caller who has gone is left out
