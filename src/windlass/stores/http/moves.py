@@ -60,14 +60,14 @@ WIDTH: Final = 2
 class Moves:
     """The moves of one store, in one process."""
 
-    def __init__(self, calls: Calls) -> None:
-        """Ask through `calls`."""
+    def __init__(self, calls: Calls, *, patience: float) -> None:
+        """Ask through `calls`; what has gathered for `patience` seconds is not sent any more."""
         self._calls = calls
         self._enqueues: Gather[Sequence[PreparedJob], list[Enqueued]] = Gather(
-            self._enqueue_batches, most=MOST_TOGETHER, width=WIDTH, weight=_weight_of_jobs
+            self._enqueue_batches, most=MOST_TOGETHER, width=WIDTH, weight=_weight_of_jobs, patience=patience
         )
         self._settlements: Gather[Sequence[Settlement], list[SettleResult]] = Gather(
-            self._settle_batches, most=MOST_TOGETHER, width=WIDTH, weight=_weight_of_settlements
+            self._settle_batches, most=MOST_TOGETHER, width=WIDTH, weight=_weight_of_settlements, patience=patience
         )
 
     async def close(self) -> None:

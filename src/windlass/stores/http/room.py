@@ -22,7 +22,7 @@ class Room:
         self.pid = os.getpid()
         self.runner = Runner(options, problem_told)
         calls = Calls(self.runner, RequestNames(rng).new)
-        self.moves = Moves(calls)
+        self.moves = Moves(calls, patience=options.timeout)
         self.moving = Moving(calls)
         self.looks = Looks(calls)
         self.listener = Listener(options, hub, problem_told)
