@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from windlass.core.schedule import Firing, Schedule
 from windlass.core.stats import TimingCount
 from windlass.core.store import Store
 from windlass.core.verdict import ToSucceeded
+from windlass.stores.postgres import enqueuer, settler
 
 DEADLINE: Final = 2.0
 SPARE: Final = 4.0
@@ -159,6 +160,47 @@ async def test_an_enqueue_whose_answer_never_came_is_unknown_under_its_own_id(cl
     again = await asyncio.gather(*(client.enqueue("q", b"", id=each) for each in ids))
     assert [done.id for done in again] == ids
     assert (await client.stats("q")).pending == 7
+
+
+async def test_enqueues_that_wait_behind_many_others_end_in_time_too(
+    monkeypatch: pytest.MonkeyPatch, proxy: Proxy
+) -> None:
+    monkeypatch.setattr(enqueuer, "MOST_TOGETHER", 10)
+    async with windlass.connect(f"{proxy.url}&timeout={DEADLINE}&notify=off") as client:
+        # the first goes by itself, the others together: each on a connection that is there already
+        await asyncio.gather(client.enqueue("q", b""), client.enqueue("q", b""))
+        proxy.hold()
+        began = time.monotonic()
+
+        ends = await asyncio.gather(*(client.enqueue("q", b"") for _ in range(100)), return_exceptions=True)
+
+        assert time.monotonic() - began < DEADLINE + SPARE
+        assert (_unsent(ends), sum(isinstance(end, OutcomeUnknown) for end in ends)) == (89, 11)
+        proxy.release()
+        await client.enqueue("q", b"")
+
+
+async def test_acks_that_wait_behind_many_others_end_in_time_too(monkeypatch: pytest.MonkeyPatch, proxy: Proxy) -> None:
+    monkeypatch.setattr(settler, "MOST_TOGETHER", 5)
+    async with windlass.connect(f"{proxy.url}&timeout={DEADLINE}&notify=off") as client:
+        await client.enqueue_many([NewJob("q") for _ in range(25)])
+        claims = await client.claim_many("q", limit=25, lease=600)
+        proxy.hold()
+        began = time.monotonic()
+
+        ends = await asyncio.gather(*(client.ack(claim) for claim in claims), return_exceptions=True)
+
+        assert time.monotonic() - began < DEADLINE + SPARE
+        assert (_unsent(ends), sum(isinstance(end, OutcomeUnknown) for end in ends)) == (20, 5)
+        proxy.release()
+        await asyncio.gather(*(client.ack(claim) for claim in claims))
+        assert (await client.stats("q")).totals.succeeded == 25
+
+
+def _unsent(ends: Sequence[object]) -> int:
+    """Return how many were told that nothing of their call was done, and that it can be made again."""
+    told = [end for end in ends if isinstance(end, StoreUnavailable) and end.retryable]
+    return sum("it was not sent, and nothing was done" in str(end) for end in told)
 
 
 async def test_an_ack_whose_answer_never_came_is_unknown_under_its_own_id(client: Client, proxy: Proxy) -> None:

@@ -35,12 +35,12 @@ class Enqueuer:
     """Puts jobs in line."""
 
     def __init__(self, runner: Runner, new_request_id: Callable[[], str], *, timeout: float) -> None:
-        """Write through `runner`; every call ends within `timeout` seconds."""
+        """Write through `runner`; a call goes out within `timeout` seconds or not at all, and ends within as many."""
         self._runner = runner
         self._timeout = timeout
         self._new_request_id = new_request_id
         self._plain: Gather[Sequence[PreparedJob], list[Enqueued] | None] = Gather(
-            self._insert_together, most=MOST_TOGETHER, weight=_weight_of
+            self._insert_together, most=MOST_TOGETHER, weight=_weight_of, patience=timeout
         )
 
     async def close(self) -> None:

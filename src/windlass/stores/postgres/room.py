@@ -66,7 +66,7 @@ class Room:
         self.enqueuer = Enqueuer(self.runner, self.new_request_id, timeout=options.timeout)
         self.claimer = Claimer(self.runner, self._claimed, self.new_request_id)
         self.pruner = Pruner(self.runner, self.adder, remembers=clock.goes_by_itself)
-        self.settler = Settler(self.runner, self.new_request_id)
+        self.settler = Settler(self.runner, self.new_request_id, timeout=options.timeout)
         self._receipts = CommitReceipts(self.runner, self.new_request_id)
         self.lender = Lender(options, self._ring)
 

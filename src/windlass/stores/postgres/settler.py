@@ -23,13 +23,17 @@ MOST_TOGETHER: Final = 1_000
 class Settler:
     """Writes how claims ended."""
 
-    def __init__(self, runner: Runner, new_request_id: Callable[[], str]) -> None:
-        """Write through `runner`."""
+    def __init__(self, runner: Runner, new_request_id: Callable[[], str], *, timeout: float) -> None:
+        """Write through `runner`; what does not go out within `timeout` seconds is not sent any more."""
         self._runner = runner
         self._new_request_id = new_request_id
         self._of_one = SettlerOfOne(runner, new_request_id)
-        self._kept: Gather[Sequence[Settlement], set[JobId]] = Gather(self._ack, most=MOST_TOGETHER, weight=len)
-        self._forgotten: Gather[Sequence[Settlement], set[JobId]] = Gather(self._ack, most=MOST_TOGETHER, weight=len)
+        self._kept: Gather[Sequence[Settlement], set[JobId]] = Gather(
+            self._ack, most=MOST_TOGETHER, weight=len, patience=timeout
+        )
+        self._forgotten: Gather[Sequence[Settlement], set[JobId]] = Gather(
+            self._ack, most=MOST_TOGETHER, weight=len, patience=timeout
+        )
 
     async def close(self) -> None:
         """Finish what was accepted."""
