@@ -31,11 +31,13 @@ from tests.stores.slatedb.opened import (
 from windlass.core.duration import ZERO
 from windlass.core.errors import Fenced, OutcomeUnknown, StoreUnavailable, WindlassError
 from windlass.core.failpoint import arm, disarm
+from windlass.core.ids import JobId
 from windlass.core.job import Failure
 from windlass.core.requests import ClaimRequest, Settled
 from windlass.core.topics import OWNER, Topic
 from windlass.core.verdict import ToRetry
-from windlass.stores.slatedb import SlateStore, opening, owning, queues
+from windlass.stores.slatedb import SlateStore, opening, owning, queues, room
+from windlass.stores.slatedb.table import Table
 from windlass.stores.slatedb.view import View
 from windlass.testing.conformance.given import settlement
 
@@ -303,6 +305,67 @@ async def test_jobs_whose_way_back_was_lost_go_back_when_the_database_is_open_ag
         return len(claims)
 
     await eventually_is(claimed_again, 1)
+
+
+@pytest.mark.parametrize(
+    "error", [StoreUnavailable("not to be read now", retryable=True), OSError("broken by plan")], ids=["read", "group"]
+)
+async def test_jobs_whose_way_back_could_not_begin_go_back_later(
+    monkeypatch: pytest.MonkeyPatch, store: SlateStore, error: Exception
+) -> None:
+    await store.enqueue([job(1)])
+    failed = failing_reads(monkeypatch, error, times=2)
+
+    await claim_and_leave(store)
+
+    async def waiting() -> int:
+        [stats], _ = await repeated(lambda: store.stats("email"))
+        return stats.pending
+
+    await eventually_is(waiting, 1)
+    assert len(failed) == 2
+    [claim], _ = await repeated(lambda: store.claim(REQUEST))
+    assert claim.job.attempt == 1
+
+
+async def test_jobs_that_the_database_breaks_with_whenever_they_go_back_are_left_to_rescue(
+    monkeypatch: pytest.MonkeyPatch, store: SlateStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(room, "MOST_TRIES", 2)
+    await store.enqueue([job(1)])
+    failed = failing_reads(monkeypatch, OSError("broken by plan"), times=100)
+
+    await claim_and_leave(store)
+
+    await eventually(lambda: "could not be given back: rescue will" in caplog.text)
+    assert len(failed) == 3
+    [stats], _ = await repeated(lambda: store.stats("email"))
+    assert stats.running == 1
+
+
+def failing_reads(monkeypatch: pytest.MonkeyPatch, error: Exception, *, times: int) -> list[Exception]:
+    """Let the first reads of jobs of a call fail; return a list that gets an entry each time."""
+    failed: list[Exception] = []
+    read = Table.read
+
+    async def fail(table: Table, ids: Iterable[JobId], *parts: Any) -> None:  # noqa: ANN401 - as it takes them
+        wanted = list(ids)
+        if wanted and not parts and len(failed) < times:
+            failed.append(error)
+            raise error
+        await read(table, wanted, *parts)
+
+    monkeypatch.setattr(Table, "read", fail)
+    return failed
+
+
+async def claim_and_leave(store: SlateStore) -> None:
+    """Claim what there is for a caller who has gone when it is durable."""
+    held = Held(store)
+    claim = asyncio.ensure_future(store.claim(REQUEST))
+    await held.begun()
+    claim.cancel()
+    await held.let_go()
 
 
 async def breaking(store: SlateStore, at: str, call: Callable[[], Awaitable[object]]) -> WindlassError:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from datetime import datetime
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from windlass.core.errors import Fenced, OutcomeUnknown, WindlassError
+from windlass.core.errors import Fenced, OutcomeUnknown, StoreUnavailable, WindlassError
 from windlass.core.ids import JobId
 from windlass.stores.slatedb.table import Table
 from windlass.stores.slatedb.view import View
@@ -46,25 +46,32 @@ class Move(Generic[A, R]):
 class Call:
     """One call that waits: a move with its argument, or a look without a move. Without a future nobody waits for it."""
 
-    __slots__ = ("argument", "future", "loop", "move", "since")
+    __slots__ = ("argument", "future", "loop", "move", "since", "tries")
 
     def __init__(
         self,
         move: Move[Any, Any] | None,
         argument: Any,  # noqa: ANN401 - what the move takes
         future: "asyncio.Future[Any] | None",
+        *,
+        tries: int = 0,
     ) -> None:
-        """Wait since now."""
+        """Wait since now; made in vain `tries` times before."""
         self.move = move
         self.argument = argument
         self.future = future
         self.loop = None if future is None else future.get_loop()
         self.since = time.monotonic()
+        self.tries = tries
 
     @property
     def cancelled(self) -> bool:
         """Whether nobody waits for it any more."""
         return self.future is not None and self.future.cancelled()
+
+    def was_in_vain(self, result: Any) -> bool:  # noqa: ANN401 - as of any call
+        """Whether nobody waits for it, and it was not done this time although it can be later."""
+        return self.future is None and isinstance(result, StoreUnavailable) and result.retryable
 
     def in_doubt(self, error: WindlassError) -> WindlassError:
         """Return the error of a caller whose call was made, and may become durable yet."""
@@ -96,11 +103,11 @@ def _nothing(call: Call, result: Any) -> None:  # noqa: ANN401 - as of any call
 
 
 def answer(answers: Collection[Answer], given_up: Callable[[Call, Any], None] = _nothing) -> None:
-    """Give each caller its answer, in the event loop that it waits in; `given_up` is told of whom nobody waits for."""
+    """Give each caller its answer, in the event loop that it waits in; `given_up` is told of what is for nobody."""
     by_loop: defaultdict[asyncio.AbstractEventLoop, list[Answer]] = defaultdict(list)
     for one in answers:
         call, result = one
-        if call.cancelled:
+        if call.cancelled or call.was_in_vain(result):
             given_up(call, result)
         elif call.loop is not None:
             by_loop[call.loop].append(one)

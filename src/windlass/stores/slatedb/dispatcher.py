@@ -101,7 +101,8 @@ class Dispatcher:
         except Exception as error:  # noqa: BLE001 - every caller is told
             broken = self.break_off(error)
             answer([(call, call.in_doubt(broken)) for call in calls])
-            self._give_up(answers, broken)
+            done = dict(answers)
+            self._give_up([(call, done.get(call, broken)) for call in calls], broken)
             return
         finally:
             self._serving = []

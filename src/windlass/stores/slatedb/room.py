@@ -30,6 +30,8 @@ R = TypeVar("R")
 
 MOST_CALLS: Final = 2_000
 LOOK_EVERY: Final = 0.25
+MOST_TRIES: Final = 10
+"""Times that jobs are given back again: it may be they that the database breaks with, for everybody."""
 _BY_RANK: Final = attrgetter("rank")
 
 
@@ -65,7 +67,7 @@ class Room:
         self._awake = False
         self._over = False
         self._later: list[Call] = []
-        """Calls that nobody waits for, and that are to be made when the database is open again."""
+        """Calls that nobody waits for, and that are to be made when the database can do them again."""
         self._owning = Owning(address, clock, rng, self.hub, given_up=self._give_back, in_doubt=self._remember)
         self._loop: asyncio.AbstractEventLoop | None = None
         threading.Thread(target=self._run, name="windlass slatedb", daemon=True).start()
@@ -201,7 +203,7 @@ class Room:
             self._tell(late, self._owning.late())
         later, self._later = self._later, []
         for call in later:
-            self._put(Call(call.move, call.argument, None))
+            self._put(Call(call.move, call.argument, None, tries=call.tries))
         if self._owning.beat_is_due:
             self._put(Call(OWNER_BEAT, None, None))
 
@@ -230,8 +232,15 @@ class Room:
         if call.move is CLAIM and not isinstance(result, BaseException) and result:
             self._put(Call(GIVE_BACK, claim.GiveBackCall(call.argument, result), None))
         elif call.move is GIVE_BACK and not self.stopping:
-            # it may be lost with the database, and is done once however often it is made; a close waits for no bucket
-            self._put(Call(GIVE_BACK, call.argument, None))
+            # a close waits for no bucket
+            self._give_back_later(call)
+
+    def _give_back_later(self, call: Call) -> None:
+        """Make what was made in vain, or may be lost with the database, again: it is done once however often it is."""
+        if call.tries < MOST_TRIES:
+            self._later.append(Call(call.move, call.argument, None, tries=call.tries + 1))
+        else:
+            logger.error("claims whose caller had gone could not be given back: rescue will")
 
 
 _rooms: dict[Place, Room] = {}
