@@ -14,6 +14,7 @@ from windlass.api.roles import Role
 from windlass.core.job import Claim
 from windlass.core.requests import ClaimRequest
 from windlass.core.states import State
+from windlass.http.claiming import GIVEN_BACK_WITHIN
 from windlass.testing import FakeClock
 
 LOST = "0190c5f0-3f2a-7c1b-9c2e-5d3a6f1b2c4d"
@@ -356,6 +357,45 @@ async def test_a_repeat_is_given_nothing_that_goes_back_since_the_first_hung_up(
 
         assert told == {"settled": [{"outcome": "done"}]}
         assert (await given.client.stats("q")).succeeded == 1
+
+
+@pytest.mark.parametrize("wait, longest", [(20, 20), (0, GIVEN_BACK_WITHIN)])
+async def test_a_repeat_waits_no_longer_than_its_own_time_for_what_the_first_has_left(
+    monkeypatch: pytest.MonkeyPatch, wait: float, longest: float
+) -> None:
+    clock = FakeClock()
+    async with an_app(clock=clock) as given:
+        await given.enqueued("q")
+        store, begun, over = given.client.store, asyncio.Event(), asyncio.Event()
+        claim = store.claim
+
+        async def hang(*args: Any, **more: Any) -> Any:  # noqa: ANN401 - as the store's
+            begun.set()
+            await over.wait()
+            return await claim(*args, **more)
+
+        monkeypatch.setattr(store, "claim", hang)
+        first = _sent({"queues": ["q"], "wait": 60})
+        gone = asyncio.ensure_future(_claim(given, first, request="1"))
+        await begun.wait()
+        first.hang_up()
+        await gone
+        asked = {"queues": ["q"], "wait": wait}
+        repeat = asyncio.ensure_future(given.post("/claims", asked, who=Role.WORK, request="1"))
+        began = clock.monotonic()
+        while not repeat.done() and clock.monotonic() < began + 60:
+            clock.advance(0.01)
+            await asyncio.sleep(0)
+        took = clock.monotonic() - began
+        over.set()
+        assert longest <= took < longest + 1
+        refused = await repeat
+        await until(lambda: not vars(given.api.shared)["_late"])
+        other = await given.done("/claims", {"queues": ["q"]}, who=Role.WORK, request="2")
+
+    assert (refused.status, refused.document["error"]) == (503, "store_unavailable")
+    assert refused.document["facts"]["retryable"]
+    assert len(other["claims"]) == 1
 
 
 def _sent(asked: dict[str, object]) -> Sender:

@@ -10,7 +10,7 @@ from typing import Final
 from windlass.api.claims import ClaimRequest
 from windlass.client.claims import SAFETY_LOOK, SOONEST, requests_for
 from windlass.core import requests as seam
-from windlass.core.errors import InvalidValue, WindlassError
+from windlass.core.errors import InvalidValue, StoreUnavailable, WindlassError
 from windlass.core.job import Claim
 from windlass.core.names import check_name
 from windlass.core.requests import Settlement
@@ -25,6 +25,9 @@ logger = logging.getLogger("windlass.http")
 
 LOOKS_AGAIN: Final = 20
 """Of a repeat that was first sent to another process: how many looks of that one are gone through at once."""
+
+GIVEN_BACK_WITHIN: Final = 1.0
+"""Seconds for which a call that is not to wait waits all the same until what an earlier one has left is given back."""
 
 
 def wanted(asked: ClaimRequest, settings: Settings) -> list[seam.ClaimRequest]:
@@ -64,8 +67,7 @@ class WaitingClaim:
         """Return what is ready now."""
         look, self._look = self._look, self._look + 1
         if not look:
-            # the store tells a repeat of the jobs of the first: of none that are about to go back
-            await self._call.shared.finished(self._call.request_id)
+            await self._until_given_back()
         if len(self._requests) == 1:
             return await self._store.claim(self._requests[0], request_id=self._name(look, 0))
         claims: list[Claim] = []
@@ -91,6 +93,19 @@ class WaitingClaim:
                 if self._look > quick:
                     await bell.wait(min(left, self._longest, await self._due_in(queues)))
         return []
+
+    async def _until_given_back(self) -> None:
+        """Let the store tell a repeat of the jobs of the first, but of none that are about to go back."""
+        shared = self._call.shared
+        longest = GIVEN_BACK_WITHIN if shared.stopping else max(GIVEN_BACK_WITHIN, self._call.asked.wait)
+        try:
+            await shared.finished(self._call.request_id, longest=longest)
+        except TimeoutError:
+            message = (
+                "the store has not answered an earlier call of this name, whose caller has gone, and what that is "
+                "given goes back first: nothing was claimed, try again"
+            )
+            raise StoreUnavailable(message, retryable=True) from None
 
     async def _safely(self) -> list[Claim]:
         """Look, and give back what comes after the caller has hung up."""

@@ -9,6 +9,7 @@ from windlass.client.client import Client
 from windlass.client.watch import Watcher
 from windlass.core.errors import WindlassError
 from windlass.http.following import Following
+from windlass.http.patience import within
 from windlass.http.presence import Presence
 from windlass.http.remembered import Remembered
 from windlass.http.replies import Replies
@@ -87,11 +88,11 @@ class Shared:
         self._late[late] = request_id
         late.add_done_callback(self._late.pop)
 
-    async def finished(self, request_id: str | None) -> None:
-        """Return when what callers of this name have left is finished."""
+    async def finished(self, request_id: str | None, *, longest: float) -> None:
+        """Return when what callers of this name have left is finished; `TimeoutError` after `longest` seconds."""
         late = [each for each, left_by in self._late.items() if left_by == request_id]
         if late and request_id is not None:
-            await asyncio.wait(late)
+            await within(longest, asyncio.wait(late), self.client.clock)
 
     def look_at_schedules(self) -> None:
         """Look again which schedules are due: a server declares others than before."""
