@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from windlass import ClientClosed, StoreUnavailable
+from windlass import ClientClosed, OutcomeUnknown, StoreUnavailable
 from windlass.kit.deadline import EARLY
 from windlass.kit.gather import Gather
 
@@ -164,26 +164,41 @@ async def test_a_call_that_was_taken_back_before_it_left_is_left_out() -> None:
     assert carrier.batches == [[1], [3]]
 
 
-async def test_a_call_that_has_waited_too_long_by_its_turn_is_not_sent() -> None:
+@pytest.mark.parametrize("fault", [StoreUnavailable("no word"), OutcomeUnknown("a-job")])
+@pytest.mark.parametrize("patience", [0, EARLY / 2])
+async def test_a_call_that_has_waited_too_long_behind_one_in_vain_is_not_sent(
+    fault: Exception, patience: float
+) -> None:
     carrier = Carrier()
-    gather = Gather(carrier, patience=0)
+    carrier.fault = fault
+    gather = Gather(carrier, most=1, patience=patience)
+    first, second = gather.submit(1), gather.submit(2)
 
+    with pytest.raises(type(fault)):
+        await first
     with pytest.raises(StoreUnavailable, match="nothing was done") as told:
-        await gather.submit(1)
+        await second
 
     assert told.value.retryable
-    # one that goes by itself has not waited
-    assert (await gather.ask(2), carrier.batches) == (4, [[2]])
+    assert carrier.batches == [[1]]
 
 
-async def test_a_call_is_not_sent_whose_deadline_is_but_a_moment_away() -> None:
+async def test_one_that_comes_after_those_in_vain_is_sent() -> None:
     carrier = Carrier()
-    gather = Gather(carrier, patience=EARLY / 2)
-
-    with pytest.raises(StoreUnavailable, match="nothing was done"):
+    carrier.fault = StoreUnavailable("no word")
+    gather = Gather(carrier, patience=60)
+    with pytest.raises(StoreUnavailable):
         await gather.submit(1)
+    carrier.fault = None
 
-    assert carrier.batches == []
+    assert await gather.submit(2) == 4
+
+
+async def test_behind_those_that_are_answered_a_call_waits_for_its_turn() -> None:
+    carrier = Carrier()
+    gather = Gather(carrier, most=1, patience=0)
+
+    assert await asyncio.gather(*map(gather.submit, (1, 2, 3))) == [2, 4, 6]
 
 
 async def test_a_batch_whose_callers_have_all_gone_does_not_hold_up_the_next() -> None:

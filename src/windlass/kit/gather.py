@@ -4,13 +4,15 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
-from windlass.core.errors import ClientClosed, StoreUnavailable
+from windlass.core.errors import ClientClosed, OutcomeUnknown, StoreUnavailable
 from windlass.kit.deadline import EARLY
 
 A = TypeVar("A")
 R = TypeVar("R")
+
+_UNHEARD: Final = (StoreUnavailable, OutcomeUnknown)
 
 
 class _Asked(NamedTuple, Generic[A, R]):
@@ -25,7 +27,8 @@ class Gather(Generic[A, R]):
 
     `perform` is given the arguments of a batch and returns an answer, or an error, for each in their order; what it
     raises goes to all of them. A batch weighs at most `most`, or is one call. At most `width` are on their way at once,
-    and beside them one call that went by itself. A call that has waited for `patience` seconds is not sent any more.
+    and beside them one call that went by itself. After a batch that nothing was heard of, a call that has waited for
+    `patience` seconds already is not sent any more; behind those that are answered it waits for its turn.
     """
 
     def __init__(
@@ -43,6 +46,8 @@ class Gather(Generic[A, R]):
         self._width = width
         self._weight = weight
         self._patience = patience
+        self._in_vain = False
+        """Whether nothing was heard of the last batch."""
         self._waiting: deque[_Asked[A, R]] = deque()
         self._carriers: set[asyncio.Task[None]] = set()
         self._carrying = 0
@@ -114,8 +119,7 @@ class Gather(Generic[A, R]):
     def _take(self) -> "list[_Asked[A, R]]":
         batch: list[_Asked[A, R]] = []
         weight = 0
-        # the batch before may have met its deadline a moment early, and this one would only meet the next
-        too_late = asyncio.get_running_loop().time() - self._patience + EARLY
+        too_late = self._too_late()
         while self._waiting and (not batch or weight + self._waiting[0].weight <= self._most):
             asked = self._waiting.popleft()
             # a caller who has gone is left out
@@ -127,6 +131,12 @@ class Gather(Generic[A, R]):
             batch.append(asked)
             weight += asked.weight
         return batch
+
+    def _too_late(self) -> float:
+        if not self._in_vain:
+            return -math.inf
+        # the batch before may have met its deadline a moment early, and this one would only meet the next
+        return asyncio.get_running_loop().time() - self._patience + EARLY
 
     async def _serve(self, batch: "list[_Asked[A, R]]") -> None:
         try:
@@ -140,6 +150,7 @@ class Gather(Generic[A, R]):
             for asked in (*batch, *self._waiting):
                 asked.answer.cancel()
             raise
+        self._in_vain = all(isinstance(result, _UNHEARD) for result in results)
         for asked, result in zip(batch, results, strict=True):
             _deliver(asked.answer, result)
 
