@@ -290,7 +290,14 @@ class StoreUnavailable(WindlassError):
 
 
 class StoreCorrupt(StoreUnavailable):
-    """The file is not a database, or a damaged one. Windlass leaves it as it is."""
+    """The file is not a database, or a damaged one. Windlass leaves it as it is.
+
+    `job_id` is the job whose record is damaged, when it is no more than that.
+    """
+
+    def __init__(self, message: str, *, job_id: str | None = None) -> None:
+        super().__init__(message)
+        self.job_id = job_id
 
 
 class StoreReadOnly(StoreUnavailable):

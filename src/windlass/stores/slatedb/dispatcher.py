@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from windlass.core.clock import Clock
-from windlass.core.errors import Fenced, StoreMoved, StoreUnavailable, WindlassError
+from windlass.core.errors import Fenced, StoreCorrupt, StoreMoved, StoreUnavailable, WindlassError
 from windlass.core.failpoint import reach
 from windlass.core.topics import Hub, Topic
 from windlass.stores.slatedb.calls import Answer, Call, answer
@@ -162,7 +162,8 @@ class Dispatcher:
         moves = [(call, call.move) for call in calls if call.move is not None]
         ids = [job_id for call, move in moves if move.ids is not None for job_id in move.ids(call.argument)]
         try:
-            await table.read(ids)
+            # whoever asks for one that is damaged is told by its move
+            await table.find(ids)
         except StoreUnavailable as error:
             answers += [(call, self._passing(error)) for call, _ in moves]
             return
@@ -277,9 +278,11 @@ class Dispatcher:
                 self._given_up(call, result)
 
     def _passes(self, error: WindlassError) -> bool:
-        """Whether the database goes on after this error: only the wait for it was given up."""
-        going_on = not self._table.torn and not self._database.closed
-        return isinstance(error, StoreUnavailable) and error.retryable and going_on
+        """Whether the database goes on after this error: only the wait for it was given up, or one job is damaged."""
+        if self._table.torn or self._database.closed:
+            return False
+        of_a_job = isinstance(error, StoreCorrupt) and error.job_id is not None
+        return of_a_job or (isinstance(error, StoreUnavailable) and error.retryable)
 
     def _passing(self, error: StoreUnavailable) -> StoreUnavailable:
         """Return an error that one call is told; raise one after which nothing goes on."""

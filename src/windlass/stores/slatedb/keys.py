@@ -121,6 +121,11 @@ def id_bytes(job_id: JobId) -> bytes:
     return bytes.fromhex(job_id.replace("-", ""))
 
 
+def id_bytes_of(key: bytes) -> bytes:
+    """Return the bytes of the job id that a key, or the value of an order key, ends with."""
+    return key[-_ID:]
+
+
 def id_of(key: bytes) -> JobId:
     """Return the job id that a key, or the value of an order key, ends with."""
     h = key[-_ID:].hex()

@@ -9,6 +9,7 @@ from windlass.core.errors import StoreCorrupt
 from windlass.core.ids import JobId
 from windlass.kit.moves.record import Record
 from windlass.stores.slatedb import keys, records
+from windlass.stores.slatedb.damaged import cannot_be_read, lacks_a_part
 from windlass.stores.slatedb.ranges import PAGE
 from windlass.stores.slatedb.view import View
 
@@ -27,6 +28,13 @@ class Loaded(NamedTuple):
     main: bytes
 
 
+class Found(NamedTuple):
+    """The jobs that are there: their records, or why these cannot be read."""
+
+    loaded: dict[JobId, Loaded]
+    damaged: dict[JobId, StoreCorrupt]
+
+
 async def gets(view: View, wanted: Sequence[bytes]) -> list[bytes | None]:
     """Return the values of these keys, in their order; None for each that is not there."""
     if len(wanted) == 1:
@@ -43,8 +51,16 @@ async def gets(view: View, wanted: Sequence[bytes]) -> list[bytes | None]:
 async def load_records(
     view: View, ids: Iterable[JobId], parts: Collection[records.Part] = records.PARTS
 ) -> dict[JobId, Loaded]:
-    """Return the records of those of these jobs that are there; what lies apart is read if it is among `parts`."""
-    return await join_parts(view, await load_kept(view, ids), parts)
+    """Return the records of those of these jobs that are there; what lies apart is read if it is among `parts`.
+
+    Raises `StoreCorrupt` for one that is damaged.
+    """
+    return _all_of(await find_records(view, ids, parts))
+
+
+async def find_records(view: View, ids: Iterable[JobId], parts: Collection[records.Part]) -> Found:
+    """Return the records as `load_records`, and beside them what is damaged."""
+    return await _join_parts(view, await load_kept(view, ids), parts)
 
 
 async def load_kept(view: View, ids: Iterable[JobId]) -> dict[JobId, bytes]:
@@ -68,23 +84,48 @@ async def load_kept(view: View, ids: Iterable[JobId]) -> dict[JobId, bytes]:
 
 
 async def join_parts(view: View, kept: Mapping[JobId, bytes], wanted: Collection[records.Part]) -> dict[JobId, Loaded]:
-    """Return the records with those of their parts that lie apart and are wanted."""
+    """Return the records with those of their parts that lie apart and are wanted; raises `StoreCorrupt`."""
+    return _all_of(await _join_parts(view, kept, wanted))
+
+
+def _all_of(found: Found) -> dict[JobId, Loaded]:
+    for error in found.damaged.values():
+        raise error
+    return found.loaded
+
+
+async def _join_parts(view: View, kept: Mapping[JobId, bytes], wanted: Collection[records.Part]) -> Found:
+    damaged: dict[JobId, StoreCorrupt] = {}
     parts, torn = await _read_parts(view, kept, wanted)
     whole = {job_id: main for job_id, main in kept.items() if job_id not in torn}
     if torn:
         # a reader follows the owner: where a part has gone since, the record was written anew, or has gone as well
         again = await load_kept(view, torn)
         newer_parts, torn = await _read_parts(view, again, wanted)
-        if torn:
-            raise lacks_a_part(min(torn))
-        whole |= again
+        whole |= {job_id: main for job_id, main in again.items() if job_id not in torn}
         parts |= newer_parts
-    return {job_id: Loaded(records.join(main, parts.get(job_id, {})), main) for job_id, main in whole.items()}
+        damaged = {job_id: lacks_a_part(job_id) for job_id in sorted(torn)}
+    try:
+        return Found(_joined(whole, parts), damaged)
+    except ValueError:
+        return _find_damaged(whole, parts, damaged)
 
 
-def lacks_a_part(job_id: JobId) -> StoreCorrupt:
-    """Return the error of whoever reads a record that is torn."""
-    return StoreCorrupt(f"the record of job {job_id} lacks a part: restore the store from a backup")
+def _joined(kept: Mapping[JobId, bytes], parts: Mapping[JobId, Mapping[bytes, bytes]]) -> dict[JobId, Loaded]:
+    return {job_id: Loaded(records.join(main, parts.get(job_id, {})), main) for job_id, main in kept.items()}
+
+
+def _find_damaged(
+    kept: Mapping[JobId, bytes], parts: Mapping[JobId, Mapping[bytes, bytes]], damaged: dict[JobId, StoreCorrupt]
+) -> Found:
+    """Return what can be read of records that cannot all be."""
+    found = Found({}, damaged)
+    for job_id, main in kept.items():
+        try:
+            found.loaded.update(_joined({job_id: main}, parts))
+        except ValueError as error:
+            damaged[job_id] = cannot_be_read(job_id, error)
+    return found
 
 
 async def _read_parts(

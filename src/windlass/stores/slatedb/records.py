@@ -94,12 +94,16 @@ def _large(value: object) -> bytes | None:
 
 def parts_apart(main: bytes) -> Iterator[Part]:
     """Give the parts that lie apart from this record."""
-    flags = main[0]
+    # one without a byte is damaged, which `join` tells
+    flags = main[0] if main else 0
     return (part for at, part in enumerate(PARTS) if flags & 1 << at)
 
 
 def join(main: bytes, parts: Mapping[bytes, bytes]) -> Record:
-    """Return the record that was split, with the parts, by their letters, that were read."""
+    """Return the record that was split, with the parts, by their letters, that were read.
+
+    Raises `ValueError` for bytes that are none.
+    """
     record = _record_decoder.decode(memoryview(main)[1:])
     for part in parts_apart(main):
         if part.letter in parts:

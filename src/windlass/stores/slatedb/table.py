@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from windlass.core.clock import Rng
+from windlass.core.errors import StoreCorrupt
 from windlass.core.ids import JobId
 from windlass.core.job import PreparedJob
 from windlass.core.looks import SERVED, ServerRecord
@@ -20,11 +21,12 @@ from windlass.kit.moves.holds import Holds
 from windlass.kit.moves.record import Record, new_record
 from windlass.kit.moves.scheduling import Schedules
 from windlass.stores.slatedb import keys, records
+from windlass.stores.slatedb.damaged import Damaged, cannot_be_read, lacks_a_part, lacks_its_record
 from windlass.stores.slatedb.database import Database
 from windlass.stores.slatedb.front import FromFronts, Front
 from windlass.stores.slatedb.holders import Holders
 from windlass.stores.slatedb.known import Known, Written
-from windlass.stores.slatedb.loading import gets, lacks_a_part, load_records
+from windlass.stores.slatedb.loading import find_records, gets
 from windlass.stores.slatedb.minutes import Minutes
 from windlass.stores.slatedb.queues import Queue, index_of, place_of
 from windlass.stores.slatedb.repeats import Repeats
@@ -73,6 +75,7 @@ class Table(table.Table):
         self._fronts: dict[bytes, Front] = {}
         self.ownership = ""
         self.ended_servers: set[str] = set()
+        self.damaged = Damaged()
         self.untold = Untold()
         self.repeats = Repeats()
         self.pruned_to: dict[bytes, bytes] = {}
@@ -195,20 +198,28 @@ class Table(table.Table):
     async def read(self, ids: Iterable[JobId], parts: Collection[records.Part] = records.PARTS) -> None:
         """Read these jobs, and who holds the unique keys that they hold or could take back.
 
-        Of what lies apart only `parts` are read: the others may not be looked at.
+        Of what lies apart only `parts` are read: the others may not be looked at. Raises `StoreCorrupt` when one of
+        them is damaged.
         """
         wanted = dict.fromkeys(ids)
+        await self.find(wanted, parts)
+        self.damaged.refuse(wanted)
+
+    async def find(self, ids: Iterable[JobId], parts: Collection[records.Part] = records.PARTS) -> None:
+        """Read these jobs as `read` does, but for those that are `damaged`, which may not be looked at."""
+        wanted = self._sound(dict.fromkeys(ids))
         missing = [job_id for job_id in wanted if not self._jobs.has_read(job_id)]
         if missing:
-            found = await load_records(self._database, missing, parts)
-            self._jobs.absent.update(job_id for job_id in missing if job_id not in found)
+            found, damaged = await find_records(self._database, missing, parts)
+            self.damaged.add(damaged)
+            self._jobs.absent.update(job_id for job_id in self._sound(missing) if job_id not in found)
             for job_id, loaded in found.items():
                 self._jobs[job_id] = record = loaded.record
                 self._places[job_id] = index_of(record) + place_of(record)
                 if apart := records.apart_of(record, loaded.main, parts):
                     self._apart[job_id] = apart
-        await self._read_parts([job_id for job_id in wanted if job_id in self._apart], parts)
-        records_read = map(self._jobs.get, wanted)
+        await self._read_parts([job_id for job_id in self._sound(wanted) if job_id in self._apart], parts)
+        records_read = map(self._jobs.get, self._sound(wanted))
         held = [record.hold.name for record in records_read if record is not None and record.hold is not None]
         if held:
             await self.read_holders(held)
@@ -219,12 +230,23 @@ class Table(table.Table):
             (job_id, part) for job_id in ids for part in parts if self._apart[job_id].get(part.letter) is records.UNREAD
         ]
         values = await gets(self._database, [keys.part(job_id, part.letter) for job_id, part in unread])
+        damaged: dict[JobId, StoreCorrupt] = {}
         for (job_id, part), value in zip(unread, values, strict=True):
             if value is None:
-                raise lacks_a_part(job_id)
-            read = part.decode(value)
+                damaged[job_id] = lacks_a_part(job_id)
+                continue
+            try:
+                read = part.decode(value)
+            except ValueError as error:
+                damaged[job_id] = cannot_be_read(job_id, error)
+                continue
             setattr(self._jobs[job_id], part.field, read)
             self._apart[job_id] = {**self._apart[job_id], part.letter: read}
+        self.damaged.add(damaged)
+
+    def _sound(self, ids: Collection[JobId]) -> Collection[JobId]:
+        """Return those of these jobs that are not known to be damaged."""
+        return [job_id for job_id in ids if job_id not in self.damaged] if self.damaged else ids
 
     async def read_holders(self, names: Iterable[str]) -> None:
         """Read who holds these unique keys."""
@@ -235,10 +257,12 @@ class Table(table.Table):
                 self._holders.read(name, value)
 
     async def records(self, places: Iterable[bytes], parts: Collection[records.Part] = records.PARTS) -> list[Record]:
-        """Return the jobs that stand at these places, with these of the parts that lie apart."""
+        """Return the jobs that stand at these places, with these of the parts that lie apart, but for damaged ones."""
         ids = [keys.id_of(place) for place in places]
-        await self.read(ids, parts)
-        return [self._jobs[job_id] for job_id in ids]
+        await self.find(ids, parts)
+        if not self._jobs.absent.isdisjoint(ids):
+            self.damaged.add({job_id: lacks_its_record(job_id) for job_id in self._jobs.absent.intersection(ids)})
+        return [self._jobs[job_id] for job_id in self._sound(ids)]
 
     async def value(self, key: bytes) -> bytes | None:
         """Return what is under a key now."""
@@ -250,14 +274,25 @@ class Table(table.Table):
         return await self._database.scan(start, end, limit=limit)
 
     async def front(self, index: bytes, count: int) -> Front:
-        """Return the front of an index with at least `count` keys, or all there are."""
+        """Return the front of an index with at least `count` keys, or all there are, but for damaged jobs."""
         front = self._fronts.get(index)
         if front is None:
             front = self._fronts[index] = Front(index, empty=False, begin=self._begins.pop(index, None))
-        if front.lacks(count):
-            await self.write()
-            await front.fill(self._database, count)
-        return front
+        while True:
+            if front.lacks(count):
+                await self.write()
+                await front.fill(self._database, count)
+            if not self.damaged or not front.put_aside(self.damaged.id_bytes, count):
+                return front
+
+    def aside(self, indexes: Iterable[bytes]) -> list[JobId]:
+        """Return the damaged jobs that were met at the fronts of these indexes."""
+        return [
+            keys.id_of(place)
+            for index in indexes
+            if (front := self._fronts.get(index)) is not None
+            for place in front.aside
+        ]
 
     async def snapshot(self) -> View:
         """Return a view of what was written by now."""

@@ -54,8 +54,8 @@ class Untold:
         """
         with self._guard:
             kept = list(self._kept)
-        await table.read(job_id for job_id, _ in kept)
-        lost = [each for each in kept if table.holder_of(*each) is not None]
+        await table.find(job_id for job_id, _ in kept)
+        lost = [each for each in kept if each[0] not in table.damaged and table.holder_of(*each) is not None]
         table.rest()
         with self._guard:
             for each in lost:

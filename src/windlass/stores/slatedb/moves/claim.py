@@ -1,12 +1,13 @@
 """Claim, and what only the holder of a claim may do: settle, renew and note."""
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from heapq import merge
 from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
 from windlass.core.duration import ZERO
+from windlass.core.errors import StoreCorrupt
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Note, Token
 from windlass.core.requests import ClaimRequest, Renewed, Settled, Settlement, SettleResult
@@ -16,7 +17,7 @@ from windlass.kit.moves import claiming, moving, settling
 from windlass.kit.moves.record import Record
 from windlass.kit.settlements import kept_result, result_of
 from windlass.stores.slatedb import keys
-from windlass.stores.slatedb.moves.enqueue import read_for_enqueue
+from windlass.stores.slatedb.moves.enqueue import find_for_enqueue, refuse_damaged
 from windlass.stores.slatedb.moves.receipts import receipt, write_receipt
 from windlass.stores.slatedb.queues import Queue
 from windlass.stores.slatedb.records import Receipt
@@ -56,9 +57,9 @@ class RenewCall(NamedTuple):
 async def claim(table: Table, call: ClaimCall) -> list[Claim]:
     """Give up to `limit` ready jobs, the most urgent first."""
     if (before := (await receipt(table, call.request_id)).claimed) is not None:
-        await table.read(job_id for job_id, _ in before)
+        await table.find(job_id for job_id, _ in before)
         table.repeats.add(call.request_id, call)
-        return claiming.still_held(table, before)
+        return claiming.still_held(table, [given for given in before if given[0] not in table.damaged])
     moving.refuse(table.moved)
     claims = claiming.claim(table, await _ready(table, call.request), call.request, table.rng, table.now)
     if claims:
@@ -79,11 +80,15 @@ async def _ready(table: Table, request: ClaimRequest) -> list[Record]:
     for queue in queues:
         await promote_queue(table, queue, PROMOTED_AT_ONCE)
     groups = [queues] if request.by_priority else [[queue] for queue in queues]
-    ready: list[bytes] = []
-    for group in groups:
-        if len(ready) < request.limit:
-            ready += await _first(table, group, request, request.limit - len(ready))
-    return await table.records(ready)
+    while True:
+        ready: list[bytes] = []
+        for group in groups:
+            if len(ready) < request.limit:
+                ready += await _first(table, group, request, request.limit - len(ready))
+        found = await table.records(ready)
+        # a damaged one is aside from now on, and the next is given in its place
+        if len(found) == len(ready):
+            return found
 
 
 async def _first(table: Table, queues: Sequence[Queue], request: ClaimRequest, limit: int) -> list[bytes]:
@@ -111,9 +116,10 @@ async def promote_queue(table: Table, queue: Queue, limit: int) -> int:
         return 0
     front = await table.front(keys.due(queue.name), limit)
     due = list(takewhile(lambda place: keys.time_of(place) <= table.now, front.first(limit)))
-    for record in await table.records(due, parts=()):
+    found = await table.records(due, parts=())
+    for record in found:
         queue.place(record, State.PENDING)
-    return len(due)
+    return len(found)
 
 
 async def due_in(table: Table, queues: Sequence[str]) -> timedelta | None:
@@ -128,19 +134,33 @@ async def due_in(table: Table, queues: Sequence[str]) -> timedelta | None:
 
 
 async def settle(table: Table, call: SettleCall) -> list[SettleResult]:
-    """Write how claims ended, each as one step of its own."""
+    """Write how claims ended, each as one step of its own; that of a damaged job is answered by `StoreCorrupt`."""
     if (before := (await receipt(table, call.request_id)).settled) is not None:
         return [result_of(kept) for kept in before]
-    await table.read(settlement.job_id for settlement in call.settlements)
+    await table.find(settlement.job_id for settlement in call.settlements)
     for settlement in call.settlements:
         if settlement.then:
-            await read_for_enqueue(table, settlement.then)
-    results = [settling.settle(table, settlement, table.now) for settlement in call.settlements]
+            await find_for_enqueue(table, settlement.then)
+    settle_one = _settle_unless_damaged if table.damaged else settling.settle
+    results = [settle_one(table, settlement, table.now) for settlement in call.settlements]
     if Settled.LOST in results:
         results = table.untold.told(call.settlements, results)
-    if call.request_id is not None:
+    if table.damaged and any(isinstance(result, StoreCorrupt) for result in results):
+        # a receipt has no room for them: who asks again is told of them again, and that the others were done
+        table.untold.add(call.settlements, results)
+    elif call.request_id is not None:
         write_receipt(table, call.request_id, Receipt(settled=list(map(kept_result, results))))
     return results
+
+
+def _settle_unless_damaged(table: Table, settlement: Settlement, now: datetime) -> SettleResult:
+    """Write how a claim ended, unless its job is damaged, or one that holds a key which its next jobs need."""
+    try:
+        table.damaged.refuse([settlement.job_id])
+        refuse_damaged(table, settlement.then)
+    except StoreCorrupt as error:
+        return error
+    return settling.settle(table, settlement, now)
 
 
 def weight(settlement: Settlement) -> int:
@@ -151,12 +171,16 @@ def weight(settlement: Settlement) -> int:
 
 
 async def renew(table: Table, call: RenewCall) -> list[Renewed | None]:
-    """Let claims hold for a while from now."""
-    await table.read(job_id for job_id, _ in call.claims)
-    return claiming.renew(table, call.claims, call.lease, table.now)
+    """Let claims hold for a while from now; nobody holds a job that is damaged."""
+    await table.find(job_id for job_id, _ in call.claims)
+    if not table.damaged:
+        return claiming.renew(table, call.claims, call.lease, table.now)
+    sound = [claim for claim in call.claims if claim[0] not in table.damaged]
+    renewed = iter(claiming.renew(table, sound, call.lease, table.now))
+    return [None if job_id in table.damaged else next(renewed) for job_id, _ in call.claims]
 
 
 async def note(table: Table, notes: Sequence[Note]) -> list[bool]:
     """Write progress and log lines of running jobs."""
-    await table.read(note.job_id for note in notes)
-    return [claiming.note(table, note, table.now) for note in notes]
+    await table.find(note.job_id for note in notes)
+    return [note.job_id not in table.damaged and claiming.note(table, note, table.now) for note in notes]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule
 from windlass.kit.moves import enqueuing, moving
@@ -37,13 +38,29 @@ async def enqueue(table: Table, call: EnqueueCall) -> list[Enqueued]:
 
 
 async def read_for_enqueue(table: Table, jobs: Sequence[PreparedJob]) -> None:
+    """Read what an enqueue looks at; raises `StoreCorrupt` when a job of it is damaged."""
+    await find_for_enqueue(table, jobs)
+    if table.damaged:
+        refuse_damaged(table, jobs)
+
+
+async def find_for_enqueue(table: Table, jobs: Sequence[PreparedJob]) -> None:
     """Read what an enqueue looks at: the ids, the unique keys, and the jobs that hold them."""
-    await table.read(job.id for job in jobs)
+    await table.find(job.id for job in jobs)
     names = [job.unique.name for job in jobs if job.unique is not None]
     if names:
         await table.read_holders(names)
-        holders = [table.holds.holder(name, table.now) for name in names]
-        await table.read(holder.job_id for holder in holders if holder is not None)
+        await table.find(_holders(table, jobs))
+
+
+def refuse_damaged(table: Table, jobs: Sequence[PreparedJob]) -> None:
+    """Raise `StoreCorrupt` when one of these jobs, which were read, or one that holds a key of theirs is damaged."""
+    table.damaged.refuse([*(job.id for job in jobs), *_holders(table, jobs)])
+
+
+def _holders(table: Table, jobs: Sequence[PreparedJob]) -> list[JobId]:
+    found = [table.holds.holder(job.unique.name, table.now) for job in jobs if job.unique is not None]
+    return [holder.job_id for holder in found if holder is not None]
 
 
 async def write_schedule(table: Table, write: ScheduleWrite) -> int | None:

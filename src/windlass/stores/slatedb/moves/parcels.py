@@ -56,7 +56,11 @@ async def pack(table: Table, call: PackCall) -> Packed:
     if queue.standing[State.SCHEDULED]:
         places += (await table.front(keys.due(queue.name), window)).first(window)
     oldest = sorted(map(keys.turn_of, places))[: call.limit]
-    return moving.pack(table.holds, await table.records(oldest), table.now)
+    found = await table.records(oldest)
+    # whoever moves a store is to know what it cannot take along
+    table.damaged.refuse(map(keys.id_of, oldest))
+    table.damaged.refuse(table.aside([*(keys.line(queue.name, kind) for kind in queue.lines), keys.due(queue.name)]))
+    return moving.pack(table.holds, found, table.now)
 
 
 async def unpack(table: Table, parcel: Parcel) -> bool:

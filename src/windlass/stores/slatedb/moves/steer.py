@@ -114,8 +114,9 @@ async def _rescue_queue(table: Table, queue: Queue, call: RescueCall, limit: int
         held = await table.records(places, parts=())
         meant = [record for record in held if request.workers is None or record.worker in request.workers]
         chosen = meant[: limit - len(rescued)]
-        await table.read([record.id for record in chosen], parts=HISTORY)
-        rescued += [steering.rescue(table, record, request, call.retention, table.now) for record in chosen]
+        await table.find([record.id for record in chosen], parts=HISTORY)
+        sound = [record for record in chosen if record.id not in table.damaged]
+        rescued += [steering.rescue(table, record, request, call.retention, table.now) for record in sound]
         if len(places) < PAGE:
             break
         start = places[-1] + b"\0"
@@ -153,6 +154,7 @@ async def _prune(table: Table, queue: Queue, state: State, call: PruneCall, limi
         ):
             break
         over.append(place)
-    for record in await table.records(over, parts=()):
+    found = await table.records(over, parts=())
+    for record in found:
         table.remove(record)
-    return len(over)
+    return len(found)
