@@ -35,7 +35,7 @@ from windlass.kit.records import STATES, server_text
 from windlass.kit.request_names import of_kind
 from windlass.kit.weight import bytes_of_jobs
 from windlass.stores.redis.caller import Caller
-from windlass.stores.redis.replies import ClaimRow, claim_of, conflict_of, time_of
+from windlass.stores.redis.replies import ClaimRow, claim_of, conflict_of, refusal_of_settlement, time_of
 from windlass.stores.redis.requests import (
     BARE,
     Ask,
@@ -181,7 +181,7 @@ class Moves:
         )
         if results is True:
             return [Settled.DONE] * len(settlements)
-        return [Settled(one) if isinstance(one, str) else conflict_of(*one) for one in results]
+        return [Settled(one) if isinstance(one, str) else refusal_of_settlement(*one) for one in results]
 
     async def _settle_many(self, batches: list[Sequence[Settlement]]) -> list[list[SettleResult] | BaseException]:
         try:

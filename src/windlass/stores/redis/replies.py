@@ -1,10 +1,10 @@
 """What scripts answer, unpacked into records."""
 
 from datetime import datetime
-from typing import Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast
 
 from windlass.core.duration import from_micros
-from windlass.core.errors import UniqueConflict
+from windlass.core.errors import StoreCorrupt, UniqueConflict, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import NO_HEADERS, Claim, Delivery, Failure, Job, LogLine, Progress, Token
 from windlass.core.schedule import CatchUp, Overlap, Schedule
@@ -305,6 +305,19 @@ def timings_of(rows: list[tuple[int, list[str]]]) -> list[TimingCount]:
                 )
             )
     return sorted(found)
+
+
+def refusal_of_settlement(*answer: Any) -> WindlassError:  # noqa: ANN401 - as the script has it
+    """Return why nothing of a settlement was written: its job is damaged, or a key refuses what follows."""
+    match answer:
+        case (job_id, why):
+            return StoreCorrupt(
+                f"job {job_id} cannot be settled, since a key of it is damaged ({why}): restore those that end with "
+                "its id from a backup",
+                job_id=job_id,
+            )
+        case _:
+            return conflict_of(*answer)
 
 
 def conflict_of(key: str, holder: str, why: Literal["held", "payload", "claimed"]) -> UniqueConflict:

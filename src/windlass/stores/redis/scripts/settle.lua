@@ -1,7 +1,7 @@
--- once: asked base lines news places jobs holds kv numbers enqueuing keyed ends successes
+-- once: asked base lines news places jobs holds kv numbers enqueuing keyed ends successes damage each settled
 -- Write how claims ended, each as one step of its own; one is {id, token, keep, verdict, two values that belong to it, then,
--- kv}, shorter where nothing follows. The reply has for each "done", "repeated", "lost", or the conflict that refused it:
--- {key, holder, why}; or it is true: all are done.
+-- kv}, shorter where nothing follows. The reply has for each "done", "repeated", "lost", the conflict that refused it,
+-- {key, holder, why}, or what is said of its damaged job, {id, why}; or it is true: all are done.
 local ENDS = {succeeded = true, dead = true, cancelled = true}
 
 -- whether a job to be enqueued then would be refused, once the verdict is written
@@ -70,6 +70,11 @@ local function settle(settlement)
     elseif job.state ~= 'running' then
         return 'repeated'
     end
+    -- of a damaged job nothing is written: what writing needs is looked at before
+    assert(job.created_at, 'its head is damaged')
+    if job.hold and (ENDS[verdict] or verdict == 'released') then
+        holds_it(job)
+    end
     if jobs and has_keys(jobs) then
         local conflict = refused(job, settlement, jobs)
         if conflict then
@@ -84,13 +89,4 @@ local function settle(settlement)
     return 'done'
 end
 
-local results = {}
-local all_done, all_lost = true, true
-for at, settlement in ipairs(ask.settlements) do
-    results[at] = settle(settlement)
-    all_done = all_done and results[at] == 'done'
-    all_lost = all_lost and results[at] == 'lost'
-end
-finish()
--- what was lost stays so: it needs no receipt
-return cmsgpack.pack(all_done or results), not all_lost
+return settle_each(settle)

@@ -19,6 +19,7 @@ local function succeed(id, token, keep, result, codec)
         return 'repeated'
     end
     local _, queue, kind = cmsgpack.unpack(found[3])
+    assert(kind, 'its head is damaged')
     if found[4] then
         free_by_end(id, hash, found[4], found[5])
     end
