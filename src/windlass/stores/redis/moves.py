@@ -70,10 +70,11 @@ MOST_GIVEN: Final = 16 * 1024 * 1024
 TRIES: Final = 10
 """How often a claim looks again while jobs come due faster than they can be promoted; then it takes what there is."""
 SERVERS_KEPT: Final = timedelta(days=1)
+MOST_TOLD: Final = 10_000
 PARCELS_KEPT: Final = timedelta(days=90)
 """How long it is known which parcel of a move came last: whoever goes on with the move must not take longer."""
 
-_claims = msgspec.msgpack.Decoder(tuple[bool, bool, list[ClaimRow]])
+_claims = msgspec.msgpack.Decoder(tuple[bool, bool, list[ClaimRow], list[tuple[str, str]]])
 _renewals = msgspec.msgpack.Decoder(tuple[int, list[bool | None]])
 _decode = msgspec.msgpack.Decoder().decode
 
@@ -95,6 +96,8 @@ class Moves:
         self._enqueues: Gather[Sequence[PreparedJob], list[Enqueued]] = Gather(
             self._enqueue_plain, most=MOST_TOGETHER, weight=weight_of_jobs, patience=caller.patience
         )
+        self._told: dict[str, None] = {}
+        """Damaged jobs that the log names."""
         self._settlements: Gather[Sequence[Settlement], list[SettleResult]] = Gather(
             self._settle_many, most=MOST_TOGETHER, weight=weight_of_settlements, patience=caller.patience
         )
@@ -160,10 +163,21 @@ class Moves:
             # a token is its number behind this: no two are alike, also after the server has lost what it gave out
             seed = f"{self._tokens_begin}{self._caller.new_request_id()}-"
             ask |= {"seed": seed, "regardless": turn == TRIES}
-            due, cut, rows = _claims.decode(await self._caller.once("claim", dict(ask), named))
+            due, cut, rows, refused = _claims.decode(await self._caller.once("claim", dict(ask), named))
+            if refused:
+                self._tell_damaged(refused)
             if rows or not due:
                 return Given([claim_of(row, request.worker) for row in rows], cut)
         return Given([])
+
+    def _tell_damaged(self, refused: Sequence[tuple[str, str]]) -> None:
+        """Say once of each job that it cannot be claimed: every claim comes across it."""
+        for job_id, why in refused:
+            if job_id not in self._told:
+                self._told[job_id] = None
+                logger.error("job %s cannot be claimed, and stays in line behind those that can: %s", job_id, why)
+        while len(self._told) > MOST_TOLD:
+            del self._told[next(iter(self._told))]
 
     async def settle(self, settlements: Sequence[Settlement], request_id: str | None) -> list[SettleResult]:
         """Write how claims ended, each as one step of its own."""

@@ -1,7 +1,8 @@
--- parts: asked base lines news places fields jobs holds receipts gate
+-- parts: asked base lines news places fields jobs holds receipts gate damage
 -- Give ready jobs to a worker, strictly in the order of the queues, or with by_priority as if they were one. The reply
--- is {whether more jobs came due than could be promoted, whether the rest is for the next claim, claims}; while more are
--- due nothing is given, unless ask.regardless. Once what is given is as large as ask.bytes the rest stays in line.
+-- is {whether more jobs came due than could be promoted, whether the rest is for the next claim, claims, {id, why} for each
+-- that is damaged}; while more are due nothing is given, unless ask.regardless. Once what is given is as large as ask.bytes
+-- the rest stays in line, and so does what is damaged, behind which others are given.
 local PROMOTED_AT_ONCE = 1000
 local AHEAD_AT_LEAST = 8
 
@@ -29,9 +30,12 @@ local function claims_again(kept)
     return cut, claims
 end
 
+local refused = {}
+
 local function reply(due, cut, claims)
-    return array(3)
+    return array(4)
         .. (due and '\195' or '\194') .. (cut and '\195' or '\194') .. array(#claims) .. table.concat(claims)
+        .. array(#refused) .. table.concat(refused)
 end
 
 local before = earlier_reply()
@@ -98,13 +102,43 @@ end
 local chosen = {}
 local queue_of = {}
 local found_of = {}
+local attempt_of = {}
+local delivery_of = {}
+local hold_of = {}
+local taken_of = {}
 local size = 0
 
 local function wants_more()
     return #chosen < ask.limit and size < ask.bytes
 end
 
--- choose the most urgent jobs of some queues, and take them out of their lines
+-- choose a job, if it is there; whatever can fail, since it is damaged, does so here, where nothing is written yet
+local function add(id, queue)
+    local found = fields_of(job_key(id))
+    -- a server that is allowed to forget may have forgotten it
+    if not found.head then
+        return
+    end
+    local at = #chosen + 1
+    local _, attempt, delivery = nil, 0, 0
+    if found.claim then
+        _, attempt, delivery = cmsgpack.unpack(found.claim)
+    end
+    attempt_of[at], delivery_of[at] = attempt + 1, delivery + 1
+    if found.hold then
+        local hold = cmsgpack.unpack(found.hold)
+        if hold[3] == 'claimed' then
+            holds_it({id = id, hold = hold})
+        end
+        hold_of[at] = hold
+    end
+    size = size + #found.body + (found.more and #found.more or 0)
+    queue_of[at] = queue
+    found_of[at] = found
+    chosen[at] = id
+end
+
+-- choose the most urgent jobs of some queues
 local function choose(names)
     local lines = lines_of(names)
     local ahead = math.max(AHEAD_AT_LEAST, math.ceil((ask.limit - #chosen) / math.max(#lines, 1)))
@@ -114,34 +148,62 @@ local function choose(names)
             open[#open + 1] = line
         end
     end
-    while #open > 0 and wants_more() do
-        local best = 1
-        for at = 2, #open do
-            if is_before(open[at], open[best]) then
-                best = at
-            end
-        end
+    local best, id
+    local function pass()
+        id = nil
         local line = open[best]
-        local id = string.sub(line.head, ID_FROM)
-        local found = fields_of(job_key(id))
-        -- a server that is allowed to forget may have forgotten it
-        if found.head then
-            chosen[#chosen + 1] = id
-            queue_of[#chosen] = line.queue
-            found_of[#chosen] = found
-            size = size + #found.body + (found.more and #found.more or 0)
-        end
         line.taken = line.taken + 1
         if not look(line, ahead) then
             table.remove(open, best)
         end
     end
-    for _, line in ipairs(lines) do
-        if line.taken > 0 then
-            call('ZREMRANGEBYRANK', line.key, 0, line.taken - 1)
-            forget_kind(line.queue, line.kind)
+    local function go_on()
+        while #open > 0 and wants_more() do
+            best = 1
+            for at = 2, #open do
+                if is_before(open[at], open[best]) then
+                    best = at
+                end
+            end
+            id = string.sub(open[best].head, ID_FROM)
+            add(id, open[best].queue)
+            pass()
         end
     end
+    -- caught around all of them, so that it costs none of them anything
+    local done, err
+    repeat
+        done, err = pcall(go_on)
+        if not done then
+            if not id then
+                raise_again(err)
+            end
+            refused[#refused + 1] = cmsgpack.pack({id, damage(err)})
+            hold_of[#chosen + 1] = nil
+            local line = open[best]
+            line.stay = line.stay or {}
+            table.insert(line.stay, line.taken)
+            pass()
+        end
+    until done
+    for _, line in ipairs(lines) do
+        taken_of[#taken_of + 1] = line
+    end
+end
+
+-- take what was looked at out of its line, but for what is to stay
+local function take_out(line)
+    local last = line.taken - 1
+    for at = line.stay and #line.stay or 0, 1, -1 do
+        if line.stay[at] < last then
+            call('ZREMRANGEBYRANK', line.key, line.stay[at] + 1, last)
+        end
+        last = line.stay[at] - 1
+    end
+    if last >= 0 then
+        call('ZREMRANGEBYRANK', line.key, 0, last)
+    end
+    forget_kind(line.queue, line.kind)
 end
 
 if ask.by_priority then
@@ -153,10 +215,15 @@ else
         end
     end
 end
+for _, line in ipairs(taken_of) do
+    if line.taken > 0 then
+        take_out(line)
+    end
+end
 
 -- free a unique key that the first claim frees; return whether it is one
 local function freed(id, hold)
-    local job = {id = id, hash = job_key(id), hold = cmsgpack.unpack(hold)}
+    local job = {id = id, hash = job_key(id), hold = hold}
     free_at_claim(job)
     return job.hold[3] == 'claimed'
 end
@@ -168,16 +235,12 @@ for at, id in ipairs(chosen) do
     local hash = job_key(id)
     local found = found_of[at]
     local token = ask.seed .. at
-    local _, attempt, delivery = nil, 0, 0
-    if found.claim then
-        _, attempt, delivery = cmsgpack.unpack(found.claim)
-    end
-    attempt, delivery = attempt + 1, delivery + 1
+    local attempt, delivery = attempt_of[at], delivery_of[at]
     call('HSET', hash, 'state', 'running', 'claim', cmsgpack.pack(token, attempt, delivery, now, ask.worker))
     if found.progress then
         call('HDEL', hash, 'progress')
     end
-    if found.hold and freed(id, found.hold) then
+    if hold_of[at] and freed(id, hold_of[at]) then
         found.key = nil
     end
     join(P .. 'leased|' .. queue_of[at], int(expires), id)
