@@ -15,6 +15,7 @@ from tests.stores.slatedb.opened import Held, gathering, new_address, opened, ro
 from windlass.core.job import Claim, Failure
 from windlass.core.requests import ClaimRequest, KvWrite, RescueRequest, Settled, Settlement
 from windlass.core.retention import Keep, Retention
+from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.core.verdict import ToRetry, ToSucceeded
 from windlass.stores.slatedb import SlateStore
@@ -79,7 +80,7 @@ def test_what_is_answered_is_kept(
             async with opened(replace(address, look=True), clock=clock) as durable:
                 for name, call in zip(last, calls, strict=True):
                     if call.done():
-                        await _look_whether_kept(durable, name, call.result())
+                        await _look_whether_kept(durable, name, call.result(), claims)
             await held.let_go()
             await asyncio.gather(*calls)
 
@@ -95,7 +96,12 @@ async def _together(store: SlateStore, claims: list[Claim], group: Sequence[str]
     return calls
 
 
-async def _look_whether_kept(durable: Store, name: str, told: Any) -> None:  # noqa: ANN401 - of any call
+async def _look_whether_kept(
+    durable: Store,
+    name: str,
+    told: Any,  # noqa: ANN401 - of any call
+    claims: Sequence[Claim],
+) -> None:
     match name:
         case "enqueue" | "enqueue later":
             [found] = await durable.get([told[0].id])
@@ -106,8 +112,14 @@ async def _look_whether_kept(durable: Store, name: str, told: Any) -> None:  # n
                 assert found is not None
                 assert found.delivery == claim.delivery
         case "settle" | "retry":
-            assert not told or set(told) == {Settled.LOST}
-        case "kv":
+            assert Settled.DONE not in told
+            # what was answered before is durable, so who repeats it need not wait
+            repeated = [claim for claim, result in zip(claims, told, strict=False) if result is Settled.REPEATED]
+            for found, claim in zip(await durable.get([each.job.id for each in repeated]), repeated, strict=True):
+                assert found is None or found.state is not State.RUNNING or found.delivery != claim.delivery
+        case "renew":
+            assert set(told) <= {None}
+        case "kv" | "pause":
             raise AssertionError
         case "stats":
             assert told == await durable.stats()
