@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from slatedb.uniffi import DbBuilder, KeyRange, ObjectStore, WriteBatch
+from slatedb.uniffi import DbBuilder, KeyRange, ObjectStore, Settings, WriteBatch
 from slatedb.uniffi._slatedb_uniffi import slatedb
 
 from windlass.stores.slatedb import fast_bytes, fast_calls
@@ -119,7 +119,11 @@ async def test_what_the_engine_reads_slowly_is_waited_for_by_many_at_once() -> N
 
 async def test_a_call_that_is_given_up_leaves_the_others_alone() -> None:
     assert fast_calls.speed_up()
-    db = await DbBuilder("", ObjectStore.resolve("memory:///")).build()
+    builder, settings = DbBuilder("", ObjectStore.resolve("memory:///")), Settings.default()
+    # it is not durable by itself before it is given up
+    settings.set("flush_interval", '"1h"')
+    builder.with_settings(settings)
+    db = await builder.build()
     batch = WriteBatch()
     batch.put(b"a", b"1")
     handle = await db.write(batch)
