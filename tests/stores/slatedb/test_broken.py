@@ -1,15 +1,16 @@
 """A database that breaks under its owner: callers are told, and it is opened anew by itself."""
 
 import asyncio
+import gc
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn
 
 import pytest
-from slatedb.uniffi import FlushOptions, FlushType
 
+from tests.stores.slatedb.breaking import breaking, counts_are_right, repeated
 from tests.stores.slatedb.lived import job, numbered
 from tests.stores.slatedb.opened import (
     PATIENCE,
@@ -17,7 +18,6 @@ from tests.stores.slatedb.opened import (
     database_of,
     engine_of,
     eventually,
-    eventually_is,
     gathering,
     impatient,
     in_room,
@@ -29,19 +29,16 @@ from tests.stores.slatedb.opened import (
     until_full,
 )
 from windlass.core.duration import ZERO
-from windlass.core.errors import Fenced, OutcomeUnknown, StoreUnavailable, WindlassError
+from windlass.core.errors import Fenced, OutcomeUnknown, StoreUnavailable
 from windlass.core.failpoint import arm, disarm
-from windlass.core.ids import JobId
 from windlass.core.job import Failure
 from windlass.core.requests import ClaimRequest, Settled
 from windlass.core.topics import OWNER, Topic
 from windlass.core.verdict import ToRetry
-from windlass.stores.slatedb import SlateStore, opening, owning, queues, room
-from windlass.stores.slatedb.table import Table
+from windlass.stores.slatedb import SlateStore, opening, owning, queues
+from windlass.stores.slatedb.dispatcher import Dispatcher, Group
 from windlass.stores.slatedb.view import View
 from windlass.testing.conformance.given import settlement
-
-T = TypeVar("T")
 
 MINUTE: Final = timedelta(minutes=1)
 REQUEST: Final = ClaimRequest(["email"], 1, MINUTE)
@@ -65,23 +62,6 @@ pytestmark = pytest.mark.usefixtures("_quick_to_open_again")
 def _disarmed() -> Iterator[None]:
     yield
     disarm()
-
-
-async def repeated(call: Callable[[], Awaitable[T]]) -> tuple[T, list[WindlassError]]:
-    """Call until it is answered, as callers do that are told to try again; return what they were told as well."""
-    errors: list[WindlassError] = []
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            try:
-                return await call(), errors
-            except (OutcomeUnknown, StoreUnavailable) as error:
-                errors.append(error)
-                await asyncio.sleep(0.01)
-
-
-async def counts_are_right(store: SlateStore) -> bool:
-    findings = {finding.name: finding.level for finding in await store.check()}
-    return findings["counts"] == "ok"
 
 
 async def test_a_database_that_was_closed_is_opened_anew_and_has_all_that_was_acknowledged(store: SlateStore) -> None:
@@ -269,125 +249,6 @@ async def test_a_store_whose_database_is_broken_can_be_closed_and_opened() -> No
         assert [claim.job.id for claim in await store.claim(REQUEST)] == [numbered(1)]
 
 
-@pytest.mark.parametrize("breaks_at", ["write", "flush"])
-async def test_jobs_claimed_when_the_database_breaks_go_back_when_it_is_open_again(
-    store: SlateStore, breaks_at: str
-) -> None:
-    await store.enqueue([job(1)])
-    claim = await breaking(store, breaks_at, lambda: store.claim(REQUEST))
-
-    assert isinstance(claim, StoreUnavailable)
-
-    async def claimed_again() -> int:
-        claims, _ = await repeated(lambda: store.claim(REQUEST))
-        return len(claims)
-
-    await eventually_is(claimed_again, 1)
-    assert await counts_are_right(store)
-
-
-async def test_jobs_whose_way_back_was_lost_go_back_when_the_database_is_open_again(store: SlateStore) -> None:
-    await store.enqueue([job(1)])
-    held = Held(store)
-    claim = asyncio.ensure_future(store.claim(REQUEST))
-    await held.begun()
-
-    async def lose(_: object) -> NoReturn:
-        message = "broken by plan"
-        raise OSError(message)
-
-    claim.cancel()
-    engine_of(store).write = lose
-    await held.let_go()
-
-    async def claimed_again() -> int:
-        claims, _ = await repeated(lambda: store.claim(REQUEST))
-        return len(claims)
-
-    await eventually_is(claimed_again, 1)
-
-
-@pytest.mark.parametrize(
-    "error", [StoreUnavailable("not to be read now", retryable=True), OSError("broken by plan")], ids=["read", "group"]
-)
-async def test_jobs_whose_way_back_could_not_begin_go_back_later(
-    monkeypatch: pytest.MonkeyPatch, store: SlateStore, error: Exception
-) -> None:
-    await store.enqueue([job(1)])
-    failed = failing_reads(monkeypatch, error, times=2)
-
-    await claim_and_leave(store)
-
-    async def waiting() -> int:
-        [stats], _ = await repeated(lambda: store.stats("email"))
-        return stats.pending
-
-    await eventually_is(waiting, 1)
-    assert len(failed) == 2
-    [claim], _ = await repeated(lambda: store.claim(REQUEST))
-    assert claim.job.attempt == 1
-
-
-async def test_jobs_that_the_database_breaks_with_whenever_they_go_back_are_left_to_rescue(
-    monkeypatch: pytest.MonkeyPatch, store: SlateStore, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(room, "MOST_TRIES", 2)
-    await store.enqueue([job(1)])
-    failed = failing_reads(monkeypatch, OSError("broken by plan"), times=100)
-
-    await claim_and_leave(store)
-
-    await eventually(lambda: "could not be given back: rescue will" in caplog.text)
-    assert len(failed) == 3
-    [stats], _ = await repeated(lambda: store.stats("email"))
-    assert stats.running == 1
-
-
-def failing_reads(monkeypatch: pytest.MonkeyPatch, error: Exception, *, times: int) -> list[Exception]:
-    """Let the first reads of jobs of a call fail; return a list that gets an entry each time."""
-    failed: list[Exception] = []
-    read = Table.read
-
-    async def fail(table: Table, ids: Iterable[JobId], *parts: Any) -> None:  # noqa: ANN401 - as it takes them
-        wanted = list(ids)
-        if wanted and not parts and len(failed) < times:
-            failed.append(error)
-            raise error
-        await read(table, wanted, *parts)
-
-    monkeypatch.setattr(Table, "read", fail)
-    return failed
-
-
-async def claim_and_leave(store: SlateStore) -> None:
-    """Claim what there is for a caller who has gone when it is durable."""
-    held = Held(store)
-    claim = asyncio.ensure_future(store.claim(REQUEST))
-    await held.begun()
-    claim.cancel()
-    await held.let_go()
-
-
-async def breaking(store: SlateStore, at: str, call: Callable[[], Awaitable[object]]) -> WindlassError:
-    """Make a call, which is done, and whose database breaks before it is answered; return what the caller is told."""
-    engine = engine_of(store)
-    name = {"write": "write", "flush": "flush_with_options"}[at]
-    work = getattr(engine, name)
-
-    async def done_and_broken(*arguments: object) -> NoReturn:
-        setattr(engine, name, work)
-        await work(*arguments)
-        if at == "write":
-            await engine.flush_with_options(FlushOptions(flush_type=FlushType.WAL))
-        message = "broken by plan"
-        raise OSError(message)
-
-    setattr(engine, name, done_and_broken)
-    with pytest.raises(WindlassError) as told:
-        await call()
-    return told.value
-
-
 @pytest.mark.parametrize("lost", [False, True])
 async def test_a_settlement_in_doubt_is_what_the_database_has_when_it_is_open_again(
     store: SlateStore, *, lost: bool
@@ -459,3 +320,76 @@ async def test_whoever_flushes_goes_on_after_a_mistake(store: SlateStore, monkey
 
     assert done.id == numbered(2)
     assert (await store.stats("email"))[0].pending == 2
+
+
+async def test_a_request_whose_name_was_used_for_other_settlements_harms_nobody_when_its_caller_goes(
+    store: SlateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.enqueue([job(1), job(2)])
+    ends = [settlement(claim) for claim in await store.claim(ClaimRequest(["email"], 2, MINUTE))]
+    await store.settle(ends, request_id="r")
+    begun, over = threading.Event(), threading.Event()
+    get = database_of(store).get
+
+    async def get_slowly(key: bytes) -> bytes | None:
+        begun.set()
+        over.wait(PATIENCE)
+        return await get(key)
+
+    monkeypatch.setattr(database_of(store), "get", get_slowly)
+    call = asyncio.ensure_future(store.settle(ends[:1], request_id="r"))
+    await eventually(begun.is_set)
+    call.cancel()
+    await asyncio.wait([call])
+    over.set()
+
+    assert (await store.stats("email"))[0].succeeded == 2
+
+
+async def test_whoever_serves_goes_on_after_a_mistake(store: SlateStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    add, mistakes = Dispatcher._add, iter(["a mistake"])
+
+    def fail_once(self: Dispatcher, group: Group) -> None:
+        for mistake in mistakes:
+            raise KeyError(mistake)
+        add(self, group)
+
+    monkeypatch.setattr(Dispatcher, "_add", fail_once)
+
+    [done], told = await repeated(lambda: store.enqueue([job(1)]))
+
+    assert done.id == numbered(1)
+    assert told
+
+
+async def test_a_look_that_fails_beside_a_flush_that_fails_is_logged_once(
+    store: SlateStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = Held(store)
+    enqueue = asyncio.ensure_future(store.enqueue([job(1)]))
+    await held.begun()
+
+    class Unreadable:
+        async def get(self, key: bytes) -> bytes | None:
+            raise StoreUnavailable(repr(key), retryable=True)
+
+        async def scan(self, start: bytes, end: bytes, **_: object) -> NoReturn:
+            raise StoreUnavailable(repr((start, end)), retryable=True)
+
+    async def snapshot() -> Any:  # noqa: ANN401 - nobody looks what it is
+        return Unreadable()
+
+    monkeypatch.setattr(database_of(store), "snapshot", snapshot)
+    with pytest.raises(StoreUnavailable):
+        await store.get([numbered(1)])
+    await in_room(store, engine_of(store).shutdown)
+    await held.let_go()
+    with pytest.raises(OutcomeUnknown):
+        await enqueue
+
+    async def collect() -> None:
+        gc.collect()
+
+    await repeated(store.stats)
+    await in_room(store, collect)
+    assert "never retrieved" not in caplog.text

@@ -13,7 +13,7 @@ from windlass.core.failpoint import reach
 from windlass.core.topics import Hub, Topic
 from windlass.stores.slatedb.calls import Answer, Call, answer
 from windlass.stores.slatedb.database import Database
-from windlass.stores.slatedb.faults import unexpected
+from windlass.stores.slatedb.faults import ENGINE_ERRORS, unexpected
 from windlass.stores.slatedb.table import Table
 from windlass.stores.slatedb.view import View
 
@@ -98,20 +98,19 @@ class Dispatcher:
             await self._table.write()
             self._table.rest()
             await self._begin_looks([call for call in calls if call.move is None])
+            for call, result in answers if self._expired else ():
+                if call in self._expired:
+                    self._in_doubt(call, result)
+            news, self._table.news = self._table.news, set()
+            self._add(Group(answers, news, weight=weight))
         except Exception as error:  # noqa: BLE001 - every caller is told
             broken = self.break_off(error)
             answer([(call, call.in_doubt(broken)) for call in calls])
             done = dict(answers)
             self._give_up([(call, done.get(call, broken)) for call in calls], broken)
-            return
         finally:
             self._serving = []
-            expired, self._expired = self._expired, set()
-        for call, result in answers if expired else ():
-            if call in expired:
-                self._in_doubt(call, result)
-        news, self._table.news = self._table.news, set()
-        self._add(Group(answers, news, weight=weight))
+            self._expired = set()
 
     async def answered(self) -> None:
         """Return when nothing is under way."""
@@ -153,8 +152,8 @@ class Dispatcher:
 
     @property
     def _durable(self) -> bool:
-        """Whether all that was written before is durable."""
-        return self._idle.is_set() and not self._behind and not self._database.unflushed
+        """Whether all that was written before is durable, and nothing of it lost."""
+        return self.broken is None and self._idle.is_set() and not self._behind and not self._database.unflushed
 
     async def _do(self, calls: list[Call], answers: list[Answer]) -> None:
         table = self._table
@@ -199,8 +198,10 @@ class Dispatcher:
             return
         view = await self._table.snapshot()
         durable: asyncio.Future[None] | None = None
-        if self.broken is not None or not self._durable:
+        if not self._durable:
             durable = asyncio.get_running_loop().create_future()
+            # who looks may have failed by then, and hears of it no more
+            durable.add_done_callback(asyncio.Future.exception)
             self._add(Group([], set(), durable))
         for call in calls:
             task = asyncio.create_task(self._look(call, view, durable), name="windlass slatedb look")
@@ -278,11 +279,11 @@ class Dispatcher:
                 self._given_up(call, result)
 
     def _passes(self, error: WindlassError) -> bool:
-        """Whether the database goes on after this error: only the wait for it was given up, or one job is damaged."""
+        """Whether the database goes on after this error: only the wait for it was given up, or a record is damaged."""
         if self._table.torn or self._database.closed:
             return False
-        of_a_job = isinstance(error, StoreCorrupt) and error.job_id is not None
-        return of_a_job or (isinstance(error, StoreUnavailable) and error.retryable)
+        of_a_record = isinstance(error, StoreCorrupt) and not isinstance(error.__cause__, ENGINE_ERRORS)
+        return of_a_record or (isinstance(error, StoreUnavailable) and error.retryable)
 
     def _passing(self, error: StoreUnavailable) -> StoreUnavailable:
         """Return an error that one call is told; raise one after which nothing goes on."""

@@ -21,6 +21,7 @@ from windlass.stores.slatedb.dispatcher import Dispatcher
 from windlass.stores.slatedb.doors import open_database
 from windlass.stores.slatedb.faults import NOT_BEGUN, fenced, late
 from windlass.stores.slatedb.opening import prepare, read_begin
+from windlass.stores.slatedb.repeats import Repeats
 from windlass.stores.slatedb.table import Table
 from windlass.stores.slatedb.untold import Untold
 
@@ -56,6 +57,7 @@ class Owning:
         self._given_up = given_up
         self._in_doubt = in_doubt
         self.untold = Untold()
+        self._repeats = Repeats()
         self._owner = owner.here(clock.now())
         self._beaten_at = self._owner.seen_at
         self._owned = False
@@ -97,6 +99,7 @@ class Owning:
             self._ended |= table.inherit(ended)
         table.ended_servers = self._ended
         table.untold = self.untold
+        table.repeats = self._repeats
         await self.untold.compare(table)
         spacing = self._address.flush.total_seconds()
         self._dispatcher = dispatcher = Dispatcher(
@@ -200,9 +203,11 @@ class Owning:
     async def let_go(self) -> None:
         """Close the database, whatever became of it."""
         dispatcher, database = self._dispatcher, self._database
-        self._dispatcher = self._database = None
+        self._database = None
         if dispatcher is not None:
             await dispatcher.close()
+        # not before: who still looks is told of a deadline by it
+        self._dispatcher = None
         if database is not None:
             await database.close()
 

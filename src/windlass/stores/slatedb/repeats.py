@@ -6,7 +6,7 @@ MOST_KEPT: Final = 10_000
 
 
 class Repeats:
-    """The last call of each claim that was told again what it had been given."""
+    """The last call of each claim that was told again what it had been given, however often the database is opened."""
 
     def __init__(self) -> None:
         """Begin with none."""
@@ -15,6 +15,8 @@ class Repeats:
     def add(self, request_id: str | None, call: object) -> None:
         """Know a call as the last one of its request, in place of the oldest."""
         if request_id is not None:
+            # to the end: it is the youngest from now on
+            self._last.pop(request_id, None)
             self._last[request_id] = call
             if len(self._last) > MOST_KEPT:
                 del self._last[next(iter(self._last))]

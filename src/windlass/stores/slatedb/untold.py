@@ -29,9 +29,10 @@ class Untold:
 
     def add(self, settlements: Sequence[Settlement], results: Sequence[SettleResult]) -> None:
         """Keep those that were done, in place of the oldest."""
+        # whoever gives other settlements the name of an earlier request is answered as that was
         done = [
             (settlement.job_id, settlement.token)
-            for settlement, result in zip(settlements, results, strict=True)
+            for settlement, result in zip(settlements, results, strict=False)
             if result is Settled.DONE
         ]
         with self._guard:
@@ -54,7 +55,7 @@ class Untold:
         """
         with self._guard:
             kept = list(self._kept)
-        await table.find(job_id for job_id, _ in kept)
+        await table.find((job_id for job_id, _ in kept), parts=())
         lost = [each for each in kept if each[0] not in table.damaged and table.holder_of(*each) is not None]
         table.rest()
         with self._guard:
