@@ -1,18 +1,20 @@
 """A job whose record is damaged is told to whoever asks for it, left where it is, and in nobody's way."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pytest
 
 from tests.stores.slatedb.lived import TRACEBACK, job, numbered
-from tests.stores.slatedb.opened import database_of, in_room, new_address, opened, table_of
+from tests.stores.slatedb.opened import database_of, gathering, in_room, new_address, opened, table_of
 from windlass.core.errors import StoreCorrupt
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Failure, Note, Progress
 from windlass.core.requests import CancelOutcome, Changed, ClaimRequest, RescueRequest, Settled
 from windlass.core.retention import KEEP_ALL, Keep, Retention
+from windlass.core.schedule import Fired, FireOutcome, Firing, Schedule
 from windlass.core.store import Store
 from windlass.core.unique import Unique, hold
 from windlass.core.verdict import ToReleased, ToRetry
@@ -302,3 +304,77 @@ async def test_a_claim_that_is_repeated_gives_the_other_jobs_again(address: Addr
         again: Sequence[Claim] = await store.claim(wanted, request_id="r")
 
         assert [claim.token for claim in again] == [given[0].token, given[2].token]
+
+
+@pytest.mark.parametrize("overlap", ["allow", "skip"])
+async def test_a_schedule_whose_last_job_is_damaged_goes_on(
+    store: SlateStore, clock: FakeClock, overlap: Literal["allow", "skip"]
+) -> None:
+    schedule = Schedule(
+        id="s", rule="every 60s", queue="email", codec="raw", priority=1, max_attempts=1, next_run_at=clock.now(),
+        overlap=overlap,
+    )  # fmt: skip
+    revision = await store.write_schedule(schedule, expected=None)
+    assert revision is not None
+    await store.fire(Firing("s", revision, [job(1)], clock.now(), clock.now()))
+    await damage(store, RECORD)
+    [kept] = (await store.schedules(["s"])).schedules
+
+    fired = await store.fire(Firing("s", kept.revision, [job(2)], clock.now(), clock.now()))
+
+    assert fired == Fired(FireOutcome.DONE, numbered(2))
+    assert await is_told(store)
+
+
+async def test_a_lock_whose_record_is_damaged_is_free(store: SlateStore, caplog: pytest.LogCaptureFixture) -> None:
+    await store.lock("import", "me", MINUTE)
+    await write(store, {keys.named(keys.LOCKS, "import"): b"\x93"})
+
+    assert await store.lock("import", "you", MINUTE)
+    assert not await store.lock("import", "me", MINUTE)
+    assert "lock 'import' cannot be read" in caplog.text
+
+
+async def test_a_damaged_lock_does_not_stop_the_pruning_of_others(store: SlateStore, clock: FakeClock) -> None:
+    for name in ("a", "b"):
+        await store.lock(name, "me", MINUTE)
+    await write(store, {keys.named(keys.LOCKS, "a"): b"\x93"})
+    clock.advance(MINUTE)
+
+    await store.prune(KEEP_ALL, limit=1)
+
+    database = database_of(store)
+    assert await in_room(store, lambda: database.scan(keys.LOCKS, keys.after(keys.LOCKS), limit=10)) == []
+
+
+async def test_a_unique_key_whose_holder_is_damaged_is_free(store: SlateStore) -> None:
+    held = hold(Unique("key", until="finished"), queue="email", kind=None, tenant=None, payload=b"")
+    await store.enqueue([job(1, unique=held)])
+    await write(store, {keys.hold(held.name): b"\x93"})
+
+    [done] = await store.enqueue([job(2, unique=held)])
+
+    assert done.created
+
+
+async def test_a_repetition_whose_receipt_is_damaged_is_told_so_and_no_other_call(store: SlateStore) -> None:
+    await store.enqueue([job(1)])
+    await store.claim(ClaimRequest(["email"], 1, MINUTE), request_id="r")
+    database = database_of(store)
+    [(key, _)] = await in_room(store, lambda: database.scan(keys.RECEIPTS, keys.after(keys.RECEIPTS), limit=10))
+    await write(store, {key: b"\x93"})
+
+    async with gathering(store):
+        repeat = asyncio.ensure_future(store.claim(ClaimRequest(["email"], 1, MINUTE), request_id="r"))
+        other = asyncio.ensure_future(store.enqueue([job(2)]))
+
+    with pytest.raises(StoreCorrupt, match="nobody knows"):
+        await repeat
+    assert (await other)[0].created
+    assert database_of(store) is database
+
+
+async def write(store: Store, changes: Mapping[bytes, bytes | None]) -> None:
+    """Change what is in the database behind the back of its owner."""
+    database = database_of(store)
+    await in_room(store, lambda: database.write(changes))

@@ -1,12 +1,18 @@
-"""Jobs whose records cannot be read: each is left where it is, told to whoever asks for it, and in nobody's way."""
+"""What cannot be read, and is in nobody's way.
+
+A job whose record is damaged is left where it is, and told to whoever asks for it. A unique key or a lock of which
+nobody knows who holds it is free.
+"""
 
 import logging
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeVar
 
 from windlass.core.errors import StoreCorrupt
 from windlass.core.ids import JobId
 from windlass.stores.slatedb import keys
+
+R = TypeVar("R")
 
 logger: Final = logging.getLogger("windlass.slatedb")
 MOST_TOLD: Final = 10_000
@@ -31,6 +37,15 @@ def cannot_be_read(job_id: JobId, why: Exception) -> StoreCorrupt:
     return StoreCorrupt(
         f"the record of job {job_id} cannot be read ({why}): restore the store from a backup", job_id=job_id
     )
+
+
+def free_if_damaged(decode: Callable[[bytes], R], value: bytes, what: str) -> R | None:
+    """Return who holds something; nobody where that cannot be read: nobody could ever let go of it."""
+    try:
+        return decode(value)
+    except ValueError as error:
+        logger.error("who holds %s cannot be read (%s): it is free from now on", what, error)  # noqa: TRY400 - it says why
+        return None
 
 
 class Damaged:

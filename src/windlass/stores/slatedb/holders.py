@@ -4,6 +4,7 @@ from collections.abc import Iterator, MutableMapping
 
 from windlass.kit.moves.holds import Holder
 from windlass.stores.slatedb import keys
+from windlass.stores.slatedb.damaged import free_if_damaged
 from windlass.stores.slatedb.known import Known
 from windlass.stores.slatedb.records import HolderRecord, encode, holder_record
 
@@ -21,10 +22,11 @@ class Holders(MutableMapping[str, Holder]):
 
     def read(self, name: str, value: bytes | None) -> None:
         """Know who holds a key."""
-        if value is None:
+        found = None if value is None else free_if_damaged(holder_record, value, f"unique key {name!r}")
+        if found is None:
             self._known.absent.add(name)
         else:
-            self._known[name] = holder_record(value).holder()
+            self._known[name] = found.holder()
 
     def forget(self) -> None:
         """Know nothing; what was changed has been written."""

@@ -272,6 +272,11 @@ def named(family: bytes, key: str) -> bytes:
     return family + key.encode()
 
 
+def name_of(key: bytes) -> str:
+    """Return the name in a key of `named`."""
+    return key[1:].decode()
+
+
 def receipt(request_id: str) -> bytes:
     """Where the answer to a request is."""
     return RECEIPTS + request_id.encode()

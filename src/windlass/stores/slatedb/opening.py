@@ -47,9 +47,9 @@ async def read_begin(view: View, now: datetime) -> Begin:
     return Begin(
         counters=records.Counters() if counters is None else records.counters(counters),
         queues={keys.names_of(key[1:])[0]: records.queue_record(value) for key, value in queues},
-        schedules={key[1:].decode(): records.schedule(value) for key, value in schedules},
-        servers={key[1:].decode(): records.server(value) for key, value in servers},
-        served_under={key[1:].decode(): value.decode() for key, value in served_under},
+        schedules={keys.name_of(key): records.schedule(value) for key, value in schedules},
+        servers={keys.name_of(key): records.server(value) for key, value in servers},
+        served_under={keys.name_of(key): value.decode() for key, value in served_under},
         minutes=await Minutes.read(view, now),
         moved=None if moved is None else records.moved(moved),
     )

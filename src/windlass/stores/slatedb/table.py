@@ -224,6 +224,10 @@ class Table(table.Table):
         if held:
             await self.read_holders(held)
 
+    def overlook(self, ids: Iterable[JobId]) -> None:
+        """Let these damaged jobs count as not there, for the calls that are served now."""
+        self._jobs.absent.update(ids)
+
     async def _read_parts(self, ids: Iterable[JobId], parts: Collection[records.Part]) -> None:
         """Read what was left out when these jobs were read first."""
         unread = [

@@ -90,7 +90,10 @@ async def due_schedules(table: Table, call: DueCall) -> DueSchedules:
 async def fire(table: Table, firing: Firing) -> Fired:
     """Enqueue the jobs of a schedule and move its next run on."""
     moving.refuse(table.moved)
-    last = [schedule.last_job_id for schedule in table.schedules.chosen([firing.schedule_id])]
-    await table.read(job_id for job_id in last if job_id is not None)
+    schedules = table.schedules.chosen([firing.schedule_id])
+    last = [each.last_job_id for each in schedules if each.last_job_id is not None and each.overlap == "skip"]
+    await table.find(last, parts=())
+    # nobody will ever know whether a damaged one has ended: the schedule goes on without it
+    table.overlook(job_id for job_id in last if job_id in table.damaged)
     await read_for_enqueue(table, firing.jobs)
     return table.schedules.fire(firing, table.now)

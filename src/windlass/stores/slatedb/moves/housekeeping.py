@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from windlass.stores.slatedb import keys, records
+from windlass.stores.slatedb.damaged import free_if_damaged
 from windlass.stores.slatedb.table import Table
 
 RECEIPTS_KEPT: Final = timedelta(minutes=10)
@@ -41,7 +42,8 @@ async def _prune_locks(table: Table) -> bool:
     start = table.pruned_to.get(keys.LOCKS, keys.LOCKS)
     rows = await table.scan(start, keys.after(keys.LOCKS), limit=AT_ONCE)
     for key, value in rows:
-        if records.lock_record(value).ends_at <= table.now:
+        found = free_if_damaged(records.lock_record, value, f"lock {keys.name_of(key)!r}")
+        if found is None or found.ends_at <= table.now:
             table.put(key, None)
     more = len(rows) == AT_ONCE
     table.pruned_to[keys.LOCKS] = rows[-1][0] + b"\0" if more else keys.LOCKS

@@ -13,6 +13,7 @@ from windlass.core.stats import TimingCount
 from windlass.core.topics import lock_topic
 from windlass.kit.moves import moving
 from windlass.stores.slatedb import keys, records
+from windlass.stores.slatedb.damaged import free_if_damaged
 from windlass.stores.slatedb.records import LockRecord
 from windlass.stores.slatedb.table import Table
 
@@ -61,7 +62,7 @@ async def unlock(table: Table, call: UnlockCall) -> bool:
 
 async def _holder(table: Table, name: str) -> str | None:
     kept = await table.value(keys.named(keys.LOCKS, name))
-    found = None if kept is None else records.lock_record(kept)
+    found = None if kept is None else free_if_damaged(records.lock_record, kept, f"lock {name!r}")
     return None if found is None or found.ends_at <= table.now else found.holder
 
 

@@ -1,5 +1,6 @@
 """Receipts: the answer to a call, for a caller whose reply was lost."""
 
+from windlass.core.errors import StoreCorrupt
 from windlass.stores.slatedb import keys, records
 from windlass.stores.slatedb.records import Receipt
 from windlass.stores.slatedb.table import Table
@@ -12,7 +13,11 @@ async def receipt(table: Table, request_id: str | None) -> Receipt:
     if request_id is None:
         return NONE
     found = await table.value(keys.receipt(request_id))
-    return NONE if found is None else records.receipt(found)
+    try:
+        return NONE if found is None else records.receipt(found)
+    except ValueError as error:
+        message = f"what request {request_id!r} was answered cannot be read ({error}): nobody knows what became of it"
+        raise StoreCorrupt(message) from error
 
 
 def write_receipt(table: Table, request_id: str | None, answer: Receipt) -> None:
