@@ -25,7 +25,7 @@ WindlassError
 ├── NotTransactional                    `connection=` on a store without transactions
 ├── NotAtomicHere                       a call that would need two queues at once, on a store that spreads them
 ├── OutcomeUnknown                      the reply was lost, and asking again did not tell
-└── StoreUnavailable                    the store did not do it; `retryable` says whether trying again can help
+└── StoreUnavailable                    not done, or not known to be; `retryable` says whether trying again can help
     ├── StoreCorrupt                    not a database, or a damaged one
     ├── StoreReadOnly                   the file or the server refuses writes
     ├── StoreFull                       no room left
@@ -280,8 +280,8 @@ class OutcomeUnknown(WindlassError):
 class StoreUnavailable(WindlassError):
     """The store did not say that it is done; `retryable` says whether trying again can help.
 
-    Nothing was written, unless the message says that it may still be done: an enqueue and a settlement raise
-    `OutcomeUnknown` then. A claim that is done late goes back by itself; a renewal, a value or a lock may be repeated.
+    Where it did not answer, the call may have been done all the same, or be done later: an enqueue and a settlement
+    raise `OutcomeUnknown` then. Such a claim goes back by itself; a renewal, a value or a lock may be repeated.
     """
 
     def __init__(self, message: str, *, retryable: bool = False) -> None:
