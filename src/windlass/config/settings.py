@@ -73,7 +73,12 @@ SETTINGS: Final[tuple[Setting, ...]] = (
     ),
     Setting("keep_dead", OrNone(Span()), DEFAULT.keep.dead, "the same for dead jobs", per_queue=True),
     Setting("keep_cancelled", OrNone(Span()), DEFAULT.keep.cancelled, "the same for cancelled jobs", per_queue=True),
-    Setting("keep_max", OrNone(Whole()), None, "the most records that stay, for each queue and end"),
+    Setting(
+        "keep_max",
+        OrNone(Whole()),
+        None,
+        "the most records that stay, for each queue and end; on Redis 100,000 unless it is given",
+    ),
     Setting("max_payload", Whole(), MAX_PAYLOAD, "the most bytes of a payload or a result"),
     Setting("poll_interval", _INTERVAL, _SECOND, "how often to look where no notification comes"),
     Setting("concurrency", Whole(), 20, "jobs at once in each process; 0 runs the services alone"),
