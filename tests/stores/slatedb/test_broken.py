@@ -347,7 +347,7 @@ async def test_a_request_whose_name_was_used_for_other_settlements_harms_nobody_
 
 
 async def test_whoever_serves_goes_on_after_a_mistake(store: SlateStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    add, mistakes = Dispatcher._add, iter(["a mistake"])
+    add, mistakes = vars(Dispatcher)["_add"], iter(["a mistake"])
 
     def fail_once(self: Dispatcher, group: Group) -> None:
         for mistake in mistakes:

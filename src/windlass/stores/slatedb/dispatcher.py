@@ -201,7 +201,7 @@ class Dispatcher:
         if not self._durable:
             durable = asyncio.get_running_loop().create_future()
             # who looks may have failed by then, and hears of it no more
-            durable.add_done_callback(asyncio.Future.exception)
+            durable.add_done_callback(_heard)
             self._add(Group([], set(), durable))
         for call in calls:
             task = asyncio.create_task(self._look(call, view, durable), name="windlass slatedb look")
@@ -290,3 +290,8 @@ class Dispatcher:
         if not self._passes(error):
             raise error
         return error
+
+
+def _heard(durable: "asyncio.Future[None]") -> None:
+    if not durable.cancelled():
+        durable.exception()
