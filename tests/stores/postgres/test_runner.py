@@ -378,6 +378,7 @@ async def test_without_a_job_to_name_a_doubt_is_a_store_that_did_not_answer(hurr
             await hurried.runner.run(insert(1))
 
     assert told.value.retryable
+    assert "it may have been done all the same" in str(told.value)
 
 
 async def test_a_black_hole_is_left_at_the_deadline(hurried: House) -> None:

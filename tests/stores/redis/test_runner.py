@@ -133,6 +133,7 @@ async def test_without_a_job_to_name_a_doubt_is_a_store_that_did_not_answer(hurr
             await hurried.kv_write(KvWrite(b"k", b"v"))
 
     assert told.value.retryable
+    assert "it may have been done all the same" in str(told.value)
 
 
 async def hung_up(wires: list[Wire]) -> None:

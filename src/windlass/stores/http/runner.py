@@ -10,6 +10,7 @@ from windlass.api.operations import Operation
 from windlass.core.errors import OutcomeUnknown, StoreUnavailable, WindlassError
 from windlass.core.failpoint import reach
 from windlass.kit.connections import Connections
+from windlass.kit.doubt import in_doubt
 from windlass.stores.http.faults import Fault, ReadProblem, Refused, kind, leaves_doubt, refusal, translate
 from windlass.stores.http.headers import first_sent_header, request_header, usual_headers
 from windlass.stores.http.options import Options
@@ -143,12 +144,11 @@ class Runner:
         fault = translate(error, self._options.where)
         if isinstance(fault, OutcomeUnknown):
             unknown = _unknown(call, self._options.where)
-        elif call.in_doubt and call.doubt is not None and isinstance(fault, StoreUnavailable):
-            unknown = OutcomeUnknown(call.doubt)
-        else:
-            return fault
-        unknown.__cause__ = fault
-        return unknown
+            unknown.__cause__ = fault
+            return unknown
+        if call.in_doubt and isinstance(fault, StoreUnavailable):
+            return in_doubt(fault, call.doubt)
+        return fault
 
 
 def _unknown(call: "_Call", where: str) -> WindlassError:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from windlass.core.clock import Clock
-from windlass.core.errors import OutcomeUnknown, StoreUnavailable, WindlassError
+from windlass.core.errors import StoreUnavailable, WindlassError
 from windlass.core.failpoint import reach
 from windlass.core.topics import Hub, Topic
+from windlass.kit.doubt import in_doubt
 from windlass.stores.postgres.connections import Connections
 from windlass.stores.postgres.faults import Fault, is_already_done, kind, translate
 from windlass.stores.postgres.options import Options
@@ -123,11 +124,7 @@ class Runner:
         if not call.in_doubt or not isinstance(fault, StoreUnavailable):
             return fault
         self._spread(call.news)
-        if call.doubt is None:
-            return fault
-        unknown = OutcomeUnknown(call.doubt)
-        unknown.__cause__ = fault
-        return unknown
+        return in_doubt(fault, call.doubt)
 
 
 class _Steps(Generic[T]):

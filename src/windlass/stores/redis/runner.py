@@ -10,10 +10,11 @@ from typing import Final, Generic, TypeVar
 
 from windlass.core.clock import Clock
 from windlass.core.duration import to_micros
-from windlass.core.errors import OutcomeUnknown, StoreMoved, StoreUnavailable, WindlassError
+from windlass.core.errors import StoreMoved, StoreUnavailable, WindlassError
 from windlass.core.failpoint import reach
 from windlass.core.topics import Hub, Topic
 from windlass.kit.connections import Connections
+from windlass.kit.doubt import in_doubt
 from windlass.stores.redis.away import Away
 from windlass.stores.redis.faults import Fault, NotReplicated, is_elsewhere, kind, may_be_half_done, translate
 from windlass.stores.redis.line import Refused, Word
@@ -230,14 +231,10 @@ class Runner:
 
     def _verdict(self, tries: "_Tries[T]", error: Exception) -> WindlassError:
         fault = translate(error, self._options.where)
-        if not tries.in_doubt or tries.doubt is None or not isinstance(fault, StoreUnavailable):
+        # whoever says that the store was moved has looked whether it was done before
+        if not tries.in_doubt or not isinstance(fault, StoreUnavailable) or isinstance(fault, StoreMoved):
             return fault
-        if isinstance(fault, StoreMoved):
-            # whoever says so has looked whether it was done before
-            return fault
-        unknown = OutcomeUnknown(tries.doubt)
-        unknown.__cause__ = fault
-        return unknown
+        return in_doubt(fault, tries.doubt)
 
 
 class _Tries(ABC, Generic[T]):
