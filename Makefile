@@ -11,7 +11,7 @@
 #   make test WINDLASS_TEST_PGBOUNCER=1 ARGS="-k pgbouncer"     theirs, through PgBouncer in transaction mode
 #   make test WINDLASS_TEST_REDIS=redis://...     one that runs; each test has a prefix of its own
 #   make test WINDLASS_TEST_REDIS_BIN=/usr/bin/redis-server     one that they start from this program
-#   make test WINDLASS_TEST_SLATEDB=1     SlateDB in memory, in files, in a bucket and served, each with the whole suite
+#   make test WINDLASS_TEST_SLATEDB=1     SlateDB in memory, in files and in a bucket, opened and served
 #   make test WINDLASS_TEST_CLUSTER=1 ARGS="-k 'cluster or spread'"     a Cluster of three that they start
 #   make test WINDLASS_TEST_CHROMIUM=/path/to/chromium ARGS=tests/browser     where the browser is, for the tests of pages
 

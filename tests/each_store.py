@@ -25,13 +25,27 @@ if TYPE_CHECKING:
 _ASKED_FOR: Final = {
     "WINDLASS_TEST_PGBOUNCER": ("pgbouncer",),
     "WINDLASS_TEST_CLUSTER": ("cluster", "spread"),
-    "WINDLASS_TEST_SLATEDB": ("slatedb+memory", "slatedb+file", "slatedb+s3", "http+slatedb"),
+    "WINDLASS_TEST_SLATEDB": (
+        "slatedb+memory",
+        "slatedb+file",
+        "slatedb+s3",
+        "http+slatedb",
+        "http+slatedb+file",
+        "http+slatedb+s3",
+    ),
 }
 """Stores that are asked for by an environment variable, and then run alone: Postgres through PgBouncer, which not
-everybody has, Redis as a Cluster, with all keys on one shard or with the queues spread, and all that SlateDB keeps."""
+everybody has, Redis as a Cluster, with all keys on one shard or with the queues spread, and all that SlateDB keeps,
+each opened here and served over HTTP."""
 _ASKED: Final = next((stores for name, stores in _ASKED_FOR.items() if os.environ.get(name)), None)
 
-_BEHIND: Final = {"http+memory": "memory", "http+sqlite": "sqlite", "http+slatedb": "slatedb+memory"}
+_BEHIND: Final = {
+    "http+memory": "memory",
+    "http+sqlite": "sqlite",
+    "http+slatedb": "slatedb+memory",
+    "http+slatedb+file": "slatedb+file",
+    "http+slatedb+s3": "slatedb+s3",
+}
 SERVED: Final = tuple(_BEHIND)
 """Stores that are served over HTTP."""
 LEAN: Final = () if _ASKED else ("redis+spread", "slatedb+file", "slatedb+s3", "http+slatedb", "http+sqlite")
