@@ -24,14 +24,19 @@ STORES: Final = (
     "sqlite",
     "postgres",
     "redis",
+    "redis+spread",
     "cluster",
     "spread",
     "slatedb+memory",
     "slatedb+file",
+    "slatedb+s3",
     "http+memory",
     "http+sqlite",
+    "http+slatedb",
+    "http+slatedb+file",
+    "http+slatedb+s3",
 )
-"""As the tests name them; `spread` is a Redis Cluster with `?spread=queues`."""
+"""As the tests name them; `redis+spread` is one Redis with `?spread=queues`, `spread` a Redis Cluster with it."""
 POLL: Final = 0.2
 
 
