@@ -29,6 +29,12 @@ def test_the_next_owner_goes_on_where_a_killed_one_was(tmp_path: Path) -> None:
     assert_holds(slatedb_kills.prove(tmp_path, slatedb_kills.Plan(jobs=100, kills=2, opens_within=9.0)))
 
 
+def test_the_next_owner_goes_on_where_the_bucket_is_far_away(tmp_path: Path) -> None:
+    plan = slatedb_kills.Plan(jobs=20, kills=1, store="s3", away=0.03, opens_within=18.0)
+
+    assert_holds(slatedb_kills.prove(tmp_path, plan))
+
+
 def test_the_next_owner_goes_on_where_settlements_delete_their_jobs(tmp_path: Path) -> None:
     assert_holds(slatedb_kills.prove(tmp_path, slatedb_kills.Plan(jobs=100, kills=2, opens_within=9.0, keep=False)))
 
