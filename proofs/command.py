@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -180,6 +181,9 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
         folder, slatedb_kills.Plan(jobs=10_000 // scale, kills=max(50 // scale, 2), keep=False)
     ),
     "slatedb-storage": lambda folder, scale: slatedb_storage.prove(folder, slatedb_storage.Plan(jobs=20_000 // scale)),
+    "slatedb-storage-s3": lambda folder, scale: slatedb_storage.prove(
+        folder, replace(slatedb_storage.IN_A_BUCKET, jobs=20_000 // scale)
+    ),
     "slatedb-takeover": lambda folder, scale: slatedb_takeover.prove(
         folder, slatedb_takeover.Plan(jobs=5_000 // scale, takeovers=max(50 // scale, 2))
     ),

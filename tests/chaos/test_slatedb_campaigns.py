@@ -1,6 +1,7 @@
 """The campaigns on SlateDB, in small; see `test_campaigns`."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -73,8 +74,17 @@ def test_the_work_is_done_over_bad_lines(tmp_path: Path, lines: list[str]) -> No
 
 
 @pytest.mark.slow
-def test_what_was_drained_leaves_a_few_objects_with_the_settings_that_users_have(tmp_path: Path) -> None:
-    assert_holds(slatedb_storage.prove(tmp_path, slatedb_storage.Plan(jobs=4_000, most_bytes=1_000_000)))
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param(slatedb_storage.Plan(jobs=4_000, most_bytes=1_000_000), id="folder"),
+        pytest.param(replace(slatedb_storage.IN_A_BUCKET, jobs=10_000), id="bucket"),
+    ],
+)
+def test_what_was_drained_leaves_a_few_objects_with_the_settings_that_users_have(
+    tmp_path: Path, plan: slatedb_storage.Plan
+) -> None:
+    assert_holds(slatedb_storage.prove(tmp_path, plan))
 
 
 def test_the_checks_notice_what_was_acknowledged_and_does_not_hold(tmp_path: Path) -> None:
