@@ -1,11 +1,12 @@
 """The command line of the proofs."""
 
 import argparse
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 
 from proofs import (
     checkpoints,
@@ -40,6 +41,7 @@ from proofs import (
     terminations,
     transactions,
 )
+from proofs.remains import Remains
 from proofs.report import Report, Verdict
 
 
@@ -223,20 +225,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--smaller", type=int, default=1, metavar="N", help="a try with the numbers divided by N")
     parser.add_argument("--seconds", type=float, help=f"how long, for {', '.join(TIMED)}")
     parser.add_argument("--examples", type=int, help="machine alone: how many on each store")
-    parser.add_argument("--folder", type=Path, help="where the store is put, on a disk that you choose")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="where the store is put, on a disk that you choose; it stays there when the promise did not hold",
+    )
     chosen = parser.parse_args(arguments)
     if chosen.seconds is not None and chosen.part not in TIMED:
         parser.error(f"--seconds is for {', '.join(TIMED)}")
     if chosen.examples is not None and chosen.part != "machine":
         parser.error("--examples is for machine")
-    with TemporaryDirectory(dir=chosen.folder) as folder:
-        place = Path(folder).resolve()
-        if chosen.seconds is not None:
-            report = TIMED[chosen.part](place, chosen.seconds)
-        elif chosen.examples is not None:
-            report = machine.prove(place, machine.Plan(examples=chosen.examples))
-        else:
-            report = PARTS[chosen.part](place, chosen.smaller)
+    report = _run(chosen)
     sys.stdout.write(report.text())
     if chosen.report is not None:
         chosen.report.parent.mkdir(parents=True, exist_ok=True)
@@ -244,3 +243,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if chosen.report.parent.resolve() == index.REPORTS:
             index.write_index(chosen.report.parent)
     return EXIT_CODES[report.verdict]
+
+
+def _run(chosen: argparse.Namespace) -> Report:
+    """Run a part in a folder of its own, which stays for whoever asks why the promise did not hold."""
+    folder = Path(mkdtemp(prefix="windlass-proof-", dir=chosen.folder)).resolve()
+    left = Remains(folder)
+    try:
+        with left.of_servers():
+            report = _report(chosen, folder)
+            left.held = report.verdict is Verdict.HOLDS
+    finally:
+        if left.held:
+            shutil.rmtree(folder)
+        else:
+            sys.stderr.write(f"{chosen.part}: what there is to look at is left in {left}\n")
+    return report
+
+
+def _report(chosen: argparse.Namespace, folder: Path) -> Report:
+    if chosen.seconds is not None:
+        return TIMED[chosen.part](folder, chosen.seconds)
+    if chosen.examples is not None:
+        return machine.prove(folder, machine.Plan(examples=chosen.examples))
+    return PARTS[chosen.part](folder, chosen.smaller)

@@ -3,8 +3,8 @@
     python guard.py [--kill] PID FOLDER USER COMMAND...
 
 It runs COMMAND in FOLDER as USER ("-": as whoever runs it). When the process PID has ended, or on SIGTERM, it ends
-the command, by SIGQUIT or with --kill by SIGKILL, and removes FOLDER. When the command ends by itself, so does the
-guard, with the same code, and the folder stays.
+the command, by SIGQUIT or with --kill by SIGKILL, and removes FOLDER. On SIGUSR1 it ends the command too, and the
+folder stays. When the command ends by itself, so does the guard, with the same code, and the folder stays.
 """
 
 import os
@@ -15,7 +15,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -26,25 +25,35 @@ class Stopped(BaseException):
     """Somebody asks the guard to stop."""
 
 
+class StoppedToLook(Stopped):
+    """Somebody wants to look at the folder."""
+
+
 def main(how: signal.Signals, pid: int, folder: str, user: str, command: list[str]) -> int:
     signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGUSR1, _stop)
     # Ctrl-C is meant for the tests, and the guard sees to it that they end first
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     process: subprocess.Popen[bytes] | None = None
-    with suppress(Stopped):
+    stays = False
+    try:
         process = _start(folder, user, command)
         _wait_for_either(pid, process)
         if process.poll() is not None:
             return process.returncode
+    except Stopped as stopped:
+        stays = isinstance(stopped, StoppedToLook)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     if process is not None:
         _end(process, how)
-    shutil.rmtree(folder, ignore_errors=True)
+    if not stays:
+        shutil.rmtree(folder, ignore_errors=True)
     return 0
 
 
-def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
-    raise Stopped
+def _stop(number: int, _frame: FrameType | None) -> NoReturn:
+    raise StoppedToLook if number == signal.SIGUSR1 else Stopped
 
 
 def _start(folder: str, user: str, command: list[str]) -> "subprocess.Popen[bytes]":

@@ -1,6 +1,7 @@
 """SeaweedFS, as tests and proofs use it."""
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from proofs.children import eventually
 from tests.servers.another import other_process, told_by
+from tests.servers.private import leaving_folders
 from tests.slatedb.asking import ask
 from tests.slatedb.s3 import BUCKET
 from tests.slatedb.weed import Weed
@@ -66,6 +68,18 @@ def test_a_server_that_is_closed_leaves_nothing() -> None:
     assert not weed.folder.exists()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_a_server_whose_folder_is_to_stay_leaves_its_objects() -> None:
+    with leaving_folders() as left, Weed() as weed:
+        pid = weed.pid
+        assert ask(weed.endpoint, "PUT", f"/{BUCKET}/kept", b"looked at").status == 200
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert left == [weed.folder]
+    assert any(b"looked at" in each.read_bytes() for each in (weed.folder / "data").rglob("*.dat"))
+    shutil.rmtree(weed.folder)
 
 
 def test_a_server_ends_with_its_process_however_that_ends() -> None:
