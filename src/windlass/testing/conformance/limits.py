@@ -13,7 +13,7 @@ from windlass.core.retry import Fixed, NoRetry
 from windlass.core.states import State
 from windlass.engine.context import Context
 from windlass.testing.clock import FakeClock
-from windlass.testing.conformance.fixtures import soon
+from windlass.testing.conformance.fixtures import OpenApp, soon
 from windlass.testing.conformance.given import MINUTE
 from windlass.testing.conformance.served import busy, ended, goes_by, quiet, serving, stands, until, working
 
@@ -161,6 +161,30 @@ async def test_a_timeout_is_the_jobs_own_or_the_servers_or_none(app: App, clock:
         assert [(await handle.job()).state.finished for handle in handles] == [True, True, False]
         await goes_by(app, clock, 60, step=5)
         assert (await ended(handles[2])).state is State.SUCCEEDED
+
+
+async def test_a_job_without_a_timeout_is_nobodys_to_rescue_while_it_runs(open_app: OpenApp, clock: FakeClock) -> None:
+    """B16, B22: it goes by the lease, which its server renews for as long as it takes."""
+    app = open_app(lease=15)
+
+    @app.job(timeout=None)
+    async def endless() -> None:
+        await clock.sleep(100)
+
+    @app.job(timeout=0, retry=NoRetry())
+    async def no_time_at_all() -> None:
+        await asyncio.Event().wait()
+
+    async with serving(app, job_timeout=20, rescue_interval=5):
+        handle, over = await endless.enqueue(), await no_time_at_all.enqueue()
+        await stands(handle, State.RUNNING)
+        await goes_by(app, clock, 110, step=5)
+        job, late = await ended(handle), await ended(over)
+
+    assert (job.state, job.attempt, job.delivery) == (State.SUCCEEDED, 1, 1)
+    assert late.state is State.DEAD
+    assert "Timeout" in (late.last_error or "")
+    assert (await app.client.stats()).totals.rescued == 0
 
 
 async def test_a_coroutine_whose_job_is_cancelled_is_told_and_may_end_by_itself(app: App) -> None:

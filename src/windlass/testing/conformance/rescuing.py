@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from windlass.client.client import Client
+from windlass.core.duration import LONGEST, ZERO
 from windlass.core.errors import ClaimLost
 from windlass.core.requests import Rescued, RescueRequest
 from windlass.core.retention import KEEP_ALL, Keep, Retention
@@ -13,11 +14,11 @@ from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenClient
-from windlass.testing.conformance.given import MINUTE, SECOND, a_job, claim_one, claimed, found, wanting
+from windlass.testing.conformance.given import DAY, HOUR, MINUTE, SECOND, a_job, claim_one, claimed, found, wanting
 
 
 async def test_a_job_whose_lease_ran_out_is_given_again(client: Client) -> None:
-    """C18."""
+    """B24, C18."""
     done = await client.enqueue("email", b"")
     await claimed(client, "email", lease=0)
     assert await client.claim("email") is None
@@ -50,6 +51,29 @@ async def test_a_live_lease_is_left_alone(client: Client, clock: FakeClock) -> N
 
     assert (await found(client, done.id)).state is State.RUNNING
     await client.ack(claim)
+
+
+@pytest.mark.parametrize("lease", [DAY * 365, LONGEST])
+@pytest.mark.parametrize("how", ["claimed", "renewed"])
+async def test_a_claim_is_held_to_the_end_of_its_lease_however_long_that_is(
+    store: Store, clock: FakeClock, lease: timedelta, how: str
+) -> None:
+    """B16: none is too long, and none is made shorter by one that ends at once."""
+    await store.enqueue([a_job(), a_job()])
+    claim = await claim_one(store, lease=HOUR if how == "renewed" else lease)
+    if how == "renewed":
+        [renewed] = await store.renew([(claim.job.id, claim.token)], lease)
+        assert renewed is not None
+        assert renewed.lease_expires_at == clock.now() + lease
+    no_lease = await claim_one(store, lease=ZERO)
+
+    first = await store.rescue(RescueRequest(), KEEP_ALL)
+    clock.advance(lease - timedelta(microseconds=1))
+    early = await store.rescue(RescueRequest(), KEEP_ALL)
+    clock.advance(timedelta(microseconds=1))
+    due = await store.rescue(RescueRequest(), KEEP_ALL)
+
+    assert [[each.id for each in page] for page in (first, early, due)] == [[no_lease.job.id], [], [claim.job.id]]
 
 
 async def test_a_lease_ends_at_its_very_time(client: Client, clock: FakeClock) -> None:
@@ -104,7 +128,7 @@ async def test_an_ack_after_the_lease_and_before_rescue_counts(client: Client, c
 
 
 async def test_a_rescued_job_waits_with_the_attempt_that_it_was_charged(client: Client, clock: FakeClock) -> None:
-    """C92."""
+    """B24, C92."""
     done = await client.enqueue("email", b"")
     await claimed(client, "email", lease=1)
     clock.advance(MINUTE)
@@ -161,7 +185,7 @@ async def test_rescue_of_no_queue_does_nothing(client: Client, store: Store) -> 
 
 
 async def test_a_poison_job_ends_and_the_next_one_is_given(client: Client, clock: FakeClock) -> None:
-    """C96."""
+    """B26, C96: also not by one whose holder is gone at its last attempt, or the line would stand still."""
     poison = await client.enqueue("email", b"poison")
     for _ in range(3):
         await claimed(client, "email", lease=1)
