@@ -12,19 +12,21 @@ import pytest
 
 import windlass
 from proofs.children import eventually
+from tests.each_store import STORES, new_url
 from tests.parent.given import SECONDS, Running
-from tests.postgres.ready import ready_schema
 from windlass import BlockingClient, Job, State
 
 LEASE: Final = 2.0
 RESCUE_INTERVAL: Final = 0.5
+SHARED: Final = {"sqlite", "postgres", "pgbouncer", "redis", "redis+spread", "cluster", "spread"}
+"""Stores that several processes open by themselves, so that each of them looks for what nobody holds."""
 SPARE: Final = 4.0
 """Seconds for a machine that has much else to do."""
 
 
-@pytest.fixture
-def url() -> Iterator[str]:
-    with ready_schema() as url:
+@pytest.fixture(params=[store for store in STORES if store in SHARED])
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    with new_url(request.param) as url:
         yield url
 
 
@@ -43,7 +45,7 @@ def test_what_the_old_server_held_is_rescued_when_it_is_killed_after_the_new_one
         assert client.claim("others", lease=timedelta(milliseconds=1)) is not None
 
         with Running(new_place, *options, "--rescue-interval", f"{RESCUE_INTERVAL}s") as new:
-            new.says("rescued 1 job whose lease had run out")
+            new.says("rescued 1 job whose")
             # the old one goes on beside it, and keeps what it has
             until = _read(client, held).lease_expires_at
             assert eventually(lambda: _read(client, held).lease_expires_at != until, SECONDS)
@@ -51,7 +53,7 @@ def test_what_the_old_server_held_is_rescued_when_it_is_killed_after_the_new_one
 
             killed_at = time.monotonic()
             os.killpg(old.process.pid, signal.SIGKILL)
-            new.says("rescued 1 job whose lease had run out", times=2)
+            new.says("rescued 1 job whose", times=2)
             took = time.monotonic() - killed_at
 
             new.noted("began-go")
