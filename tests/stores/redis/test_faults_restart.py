@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -12,12 +12,22 @@ from proofs.children import eventually
 from tests.redis.keys import new_prefix, with_options
 from tests.redis.private import DURABLE, PrivateRedis
 from windlass import App, Client, Completed, Server, ServerConfig, State
+from windlass.connect import open_store
 from windlass.core.topics import queue_topic
+from windlass.kit.timeout_option import SHORTEST
+from windlass.testing.clock import FakeClock, turns
+from windlass.testing.conformance.given import HOUR
+from windlass.testing.conformance.served import serving
+from windlass.testing.conformance.watched_store import WatchedStore
 
 SOON: Final = 5.0
 SPARE: Final = 5.0
 """Seconds for a machine that has much else to do."""
 PATIENCE: Final = 60.0
+LONGEST_PAUSE: Final = 30.0
+"""Seconds between two tries of a service, when many have failed."""
+OUTAGE: Final = 200.0
+STEP: Final = 5.0
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +166,57 @@ async def test_calls_that_are_made_while_the_server_is_down_are_done_when_it_is_
     assert all(each.created for each in done)
     assert await claim is not None
     assert (await client.stats("q")).totals.enqueued == 21
+
+
+async def test_a_server_survives_an_outage_that_is_longer_than_its_longest_pause(
+    private: PrivateRedis, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """B47: services and workers pause by a clock that the test moves, who hears news by the real one."""
+    clock = FakeClock()
+    store: Any = WatchedStore(open_store(with_options(url, f"timeout={SHORTEST}"), clock=clock))
+    app, patient = App(store, clock=clock, lease=HOUR), App(open_store(url, clock=clock), clock=clock)
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    @app.job
+    async def through_it_all() -> None:
+        begun.set()
+        await may_end.wait()
+
+    @app.job
+    async def at_once() -> None: ...
+
+    async def goes_by(seconds: float) -> None:
+        """Let whoever is woken try, and go to sleep again."""
+        for _ in range(round(seconds / STEP)):
+            await turns()
+            while store.calls:  # noqa: ASYNC110 - nobody tells of every end
+                await asyncio.sleep(0.001)
+            clock.advance(STEP)
+
+    async with asyncio.timeout(PATIENCE), patient, app:
+        client = patient.client
+        orphan = await client.enqueue("default", {}, kind="at_once")
+        assert await client.claim("default", lease=LONGEST_PAUSE) is not None
+        async with serving(app) as server:
+            running = await client.enqueue("default", {}, kind="through_it_all")
+            due_meanwhile = await client.enqueue("default", {}, kind="at_once", delay=LONGEST_PAUSE)
+            await begun.wait()
+
+            await asyncio.to_thread(private.kill)
+            await goes_by(OUTAGE)
+            await asyncio.to_thread(private.start)
+            fresh = await client.enqueue("default", {}, kind="at_once")
+            may_end.set()
+            await goes_by(2 * LONGEST_PAUSE)
+
+            ends = [await client.wait(job.id) for job in (orphan, running, due_meanwhile, fresh)]
+            assert server.health().ready
+
+    assert [(end.job.state, end.job.delivery) for end in ends if isinstance(end, Completed) and end.job] == [
+        (State.SUCCEEDED, deliveries) for deliveries in (2, 1, 1, 1)
+    ]
+    assert "cannot claim (7 times in a row)" in caplog.text
+    assert "rescuer failed 7 times in a row" in caplog.text
 
 
 @pytest.fixture(scope="module")
