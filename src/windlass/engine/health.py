@@ -24,7 +24,8 @@ def health(
     slots: int,
     stuck: Sequence[Attempt],
     overdue: Sequence[Attempt],
-    failing_for: float | None,
+    not_claimed_for: float | None,
+    not_settled_for: float | None,
 ) -> Health:
     """Judge a server by what is known of it."""
     reasons: list[str] = []
@@ -32,8 +33,10 @@ def health(
         reasons.append("the server does not run")
     if stopping:
         reasons.append("the server is stopping")
-    if failing_for is not None:
-        reasons.append(f"the store has not taken a settlement for {failing_for:.0f} s")
+    if not_claimed_for is not None:
+        reasons.append(f"the store has not answered a claim for {not_claimed_for:.0f} s")
+    if not_settled_for is not None:
+        reasons.append(f"the store has not taken a settlement for {not_settled_for:.0f} s")
     held = bool(stuck) and 2 * len(stuck) >= slots
     if held:
         reasons.append(f"{len(stuck)} of {slots} slots are held by jobs past their timeout: {_names(stuck)}")

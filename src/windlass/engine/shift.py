@@ -204,7 +204,8 @@ class Shift:
 
     def health(self) -> Health:
         """Judge the server."""
-        since = self._settlements.failing_since
+        now = self._clock.monotonic()
+        not_claimed, not_settled = self._worker.failing_since, self._settlements.failing_since
         return health(
             running=True,
             stopping=self._stopping,
@@ -212,7 +213,8 @@ class Shift:
             stuck=list(self._halt.stuck),
             # not by who runs: one whose first step blocks the event loop has not come as far as that
             overdue=[attempt for attempt in list(self._renewals.overdue) if not attempt.over],
-            failing_for=None if since is None else self._clock.monotonic() - since,
+            not_claimed_for=None if not_claimed is None else now - not_claimed,
+            not_settled_for=None if not_settled is None else now - not_settled,
         )
 
     # beginning

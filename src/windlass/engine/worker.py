@@ -100,6 +100,8 @@ class Worker:
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
         self.finished = 0
+        self.failing_since: float | None = None
+        """When the first of the claims failed that were not answered since."""
 
     @property
     def queues(self) -> list[str]:
@@ -180,12 +182,13 @@ class Worker:
                 self._bell.clear()
                 try:
                     wait = await self._claim_once()
-                    failures = 0
+                    failures, self.failing_since = 0, None
                 except Fenced as error:
                     self._failed(error)
                     return
                 except Exception as error:
                     failures += 1
+                    self.failing_since = self.failing_since or self._clock.monotonic()
                     self._tally.fail("claim")
                     wait = backoff(failures, self._rng)
                     trace = None if isinstance(error, WindlassError) else error

@@ -204,6 +204,7 @@ async def test_a_server_survives_an_outage_that_is_longer_than_its_longest_pause
 
             await asyncio.to_thread(private.kill)
             await goes_by(OUTAGE)
+            assert any("has not answered a claim" in reason for reason in server.health().reasons)
             await asyncio.to_thread(private.start)
             fresh = await client.enqueue("default", {}, kind="at_once")
             may_end.set()

@@ -48,6 +48,26 @@ async def test_the_end_of_a_job_is_written_when_the_store_takes_it_again(
     assert "settlements could not be written (1 times in a row)" in caplog.text
 
 
+async def test_a_server_whose_claims_fail_is_not_ready_until_one_is_answered(
+    open_app: OpenApp, new_store: Callable[[], Store], clock: FakeClock
+) -> None:
+    """I20."""
+    failing = FailingStore(new_store())
+    app = open_app(url=failing)
+
+    @app.job
+    async def work() -> None: ...
+
+    async with serving(app) as server:
+        failing.failing["claim"] = 3
+        handle = await work.enqueue()
+        await until(lambda: failing.failed.get("claim") == 1)
+        assert "the store has not answered a claim" in "".join(server.health().reasons)
+        await goes_by(app, clock, 60)
+        await ended(handle)
+        assert server.health().ready
+
+
 async def test_a_claim_is_held_until_its_end_is_written(
     open_app: OpenApp, new_store: Callable[[], Store], clock: FakeClock
 ) -> None:
