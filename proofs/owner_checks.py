@@ -146,8 +146,8 @@ def _expected(rows: Mapping[str, Row], entries: Iterable[Entry]) -> Sequence[str
 
 
 def _tracebacks(log: Sequence[str]) -> list[str]:
-    """Return how each of them ends."""
-    begun = [at for at, line in enumerate(log) if line.startswith("Traceback")]
+    """Return how each of them ends; behind the line of its log it may stand further in."""
+    begun = [at for at, line in enumerate(log) if line.lstrip().startswith("Traceback")]
     return [next((line for line in log[at + 1 :] if not line.startswith(" ")), "") for at in begun]
 
 

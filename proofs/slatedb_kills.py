@@ -195,7 +195,11 @@ def _check_openings(report: Report, plan: Plan, entries: Iterable[Entry], log: I
     report.never(
         "openings refused, since the one that was killed still counted", [line for line in log if OWNED in line]
     )
-    took = {entry.process: float(entry.note) for entry in entries if entry.event == "opened"}
+    took: dict[str, float] = {}
+    for entry in entries:
+        if entry.event == "opened":
+            # only the first time: a server that could not start, since the store was killed then, starts once more
+            took.setdefault(entry.process, float(entry.note))
     report.figure("openings of the store", len(took))
     report.figure("openings, median", f"{median(took.values()):.3f} s")
     report.figure("openings, slowest", f"{max(took.values()):.3f} s")

@@ -119,7 +119,8 @@ def test_more_signals_do_not_put_off_the_end_of_a_child_that_is_stopped(tmp_path
             return running.process.poll() is not None
 
         assert eventually(ends_by_another_signal, SPARE), running.log()
-        assert running.ends() == 143
+        # the last one may come when its event loop is closed already, and is what ends it then
+        assert running.ends() in {143, -signal.SIGTERM}
     assert "does not end: it is killed" in running.log()
 
 

@@ -19,6 +19,11 @@ _MANY: Final = 20
 """Failures after which the backoff has long reached its cap."""
 
 
+def trace_of(error: Exception) -> Exception | None:
+    """Return what a log shows of an error beside its message: nothing where it is the store that is away."""
+    return None if isinstance(error, WindlassError) else error
+
+
 def backoff(failures: int, rng: Rng) -> float:
     """Return how many seconds to wait after `failures` in a row: half a second to half a minute, with jitter."""
     delay = BACKOFF.delay(min(failures, _MANY), None, rng.random())
@@ -105,12 +110,9 @@ class Service(ABC):
             await self.tick()
         except Fenced:
             raise
-        except WindlassError as error:
-            # a store that is away is no mistake of ours: where it was met tells nobody anything
-            logger.error("%s failed %d times in a row; it goes on: %s", self.name, failures + 1, error)  # noqa: TRY400
-            return False
-        except Exception:
-            logger.exception("%s failed %d times in a row; it goes on", self.name, failures + 1)
+        except Exception as error:
+            text = "%s failed %d times in a row; it goes on: %s"
+            logger.error(text, self.name, failures + 1, error, exc_info=trace_of(error))  # noqa: TRY400
             return False
         return True
 
@@ -128,5 +130,5 @@ class Service(ABC):
         except Fenced:
             # what it left behind is seen to by the new owner
             logger.debug("%s takes no leave of a store that another process has taken over", self.name)
-        except Exception:
-            logger.exception("%s could not take its leave", self.name)
+        except Exception as error:
+            logger.error("%s could not take its leave: %s", self.name, error, exc_info=trace_of(error))  # noqa: TRY400

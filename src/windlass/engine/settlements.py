@@ -33,7 +33,7 @@ from windlass.engine.context import of_no_job
 from windlass.engine.job_log import JobLog
 from windlass.engine.job_log import logger as job_logger
 from windlass.engine.notes import Notes
-from windlass.engine.service import backoff
+from windlass.engine.service import backoff, trace_of
 from windlass.engine.tally import LOST, OUTCOMES, Tally
 
 logger = logging.getLogger("windlass")
@@ -255,10 +255,11 @@ class Settlements:
             self.fence()
             self.fenced(error)
             return None
-        except Exception:
+        except Exception as error:
             self.failing_since = self.failing_since or self._clock.monotonic()
             self._tally.fail("settle")
-            logger.exception("%d settlements could not be written (%d times in a row)", len(batch), failures + 1)
+            text = "%d settlements could not be written (%d times in a row): %s"
+            logger.error(text, len(batch), failures + 1, error, exc_info=trace_of(error))  # noqa: TRY400
             return None
         self.failing_since = None
         return results

@@ -345,7 +345,11 @@ class Shift:
             self._spawn(self._tell_of_rescue(rescued), name="windlass rescue hooks")
 
     async def _tell_of_rescue(self, rescued: Sequence[Rescued]) -> None:
-        jobs = await self._client.store.get([one.id for one in rescued])
+        try:
+            jobs = await self._client.store.get([one.id for one in rescued])
+        except WindlassError as error:
+            logger.warning("no hook is told of %d jobs that were rescued and cannot be read: %s", len(rescued), error)
+            return
         # a job may have gone on since: whoever moved it tells of that
         self._hooks.tell(
             [

@@ -10,7 +10,7 @@ from typing import Final
 from windlass.client.bell import Bell
 from windlass.client.claims import SOONEST
 from windlass.core.clock import Clock, Rng
-from windlass.core.errors import Fenced, WindlassError
+from windlass.core.errors import Fenced
 from windlass.core.job import Claim, Job, Token
 from windlass.core.states import State
 from windlass.core.store import Store
@@ -25,7 +25,7 @@ from windlass.engine.look_ahead import LookAhead
 from windlass.engine.office import Office
 from windlass.engine.outcomes import CANCELLED_ON_REQUEST
 from windlass.engine.ready import ReadyHandler
-from windlass.engine.service import backoff
+from windlass.engine.service import backoff, trace_of
 from windlass.engine.settlements import Move, Settlements
 from windlass.engine.tally import Tally
 from windlass.engine.within import ends_within
@@ -191,9 +191,8 @@ class Worker:
                     self.failing_since = self.failing_since or self._clock.monotonic()
                     self._tally.fail("claim")
                     wait = backoff(failures, self._rng)
-                    trace = None if isinstance(error, WindlassError) else error
                     text = "cannot claim (%d times in a row), again in %.1f s: %s"
-                    logger.warning(text, failures, wait, error, exc_info=trace)
+                    logger.warning(text, failures, wait, error, exc_info=trace_of(error))
                     self._failed(error)
                 if not self._stopping and (wait is None or wait > 0):
                     await self._bell.wait(wait)

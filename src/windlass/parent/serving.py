@@ -11,7 +11,7 @@ from windlass.client.spoken import counted
 from windlass.core.errors import Fenced, StoreUnavailable, WindlassError
 from windlass.engine.health import Health
 from windlass.engine.server import Server
-from windlass.engine.service import backoff
+from windlass.engine.service import backoff, trace_of
 from windlass.system import SystemRng
 
 logger = logging.getLogger("windlass")
@@ -119,9 +119,8 @@ class Serving:
                     raise
                 failures += 1
                 wait = backoff(failures, self._rng)
-                trace = None if isinstance(error, WindlassError) else error
                 text = "the server cannot start (%d times in a row), again in %.1f s: %s"
-                logger.error(text, failures, wait, error, exc_info=trace)  # noqa: TRY400 - a store says enough in a line
+                logger.error(text, failures, wait, error, exc_info=trace_of(error))  # noqa: TRY400 - a store says enough in a line
                 await asyncio.sleep(wait)
             else:
                 self._server = server

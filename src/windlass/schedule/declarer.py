@@ -7,7 +7,7 @@ from windlass.client.client import Client
 from windlass.core.duration import ZERO
 from windlass.core.errors import Fenced
 from windlass.engine.served import Around
-from windlass.engine.service import Service
+from windlass.engine.service import Service, trace_of
 from windlass.schedule.declared import Declared
 from windlass.schedule.declared_here import DeclaredHere
 from windlass.schedule.upholding import EVERY
@@ -36,8 +36,9 @@ class Declarer(Service):
                 await self._declared.look()
             except Fenced:
                 raise
-            except Exception:
-                logger.exception("%s could not write at its start; it goes on", self.name)
+            except Exception as error:
+                text = "%s could not write at its start; it goes on: %s"
+                logger.error(text, self.name, error, exc_info=trace_of(error))  # noqa: TRY400
         await super().start()
 
     async def tick(self) -> None:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from windlass.client.bell import Bell
 from windlass.client.client import Client
 from windlass.core.duration import ZERO, to_millis
-from windlass.core.errors import Fenced, WindlassError
+from windlass.core.errors import Fenced
 from windlass.core.ids import ID_BYTES, new_ids
 from windlass.core.looks import SERVED, SERVES, ServerRecord
 from windlass.core.rule import Rule, read_rule
@@ -19,7 +19,7 @@ from windlass.core.ticks import Ticks, ticks
 from windlass.core.topics import SCHEDULES
 from windlass.engine.heart import SCHEDULING
 from windlass.engine.served import Around
-from windlass.engine.service import Service, backoff
+from windlass.engine.service import Service, backoff, trace_of
 from windlass.schedule.answered import answered
 from windlass.schedule.aside import Aside
 from windlass.schedule.counted import Counted
@@ -100,8 +100,9 @@ class Scheduler(Service):
                 await self._look()
             except Fenced:
                 raise
-            except Exception:
-                logger.exception("%s could not look around at its start; it goes on", self.name)
+            except Exception as error:
+                text = "%s could not look around at its start; it goes on: %s"
+                logger.error(text, self.name, error, exc_info=trace_of(error))  # noqa: TRY400
         await super().start()
 
     async def tick(self) -> None:
@@ -222,7 +223,7 @@ class Scheduler(Service):
             schedule.id,
             failures,
             error,
-            exc_info=None if isinstance(error, WindlassError) else error,
+            exc_info=trace_of(error),
         )
 
     def _sleep(self, seen: _Seen) -> float:
