@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from windlass import ClientClosed, OutcomeUnknown, StoreUnavailable
+from windlass import ClientClosed, OutcomeUnknown, StoreCorrupt, StoreUnavailable
+from windlass.core.errors import Fenced, NotAllowed, StoreFull, StoreMoved, StoreReadOnly
 from windlass.kit.deadline import EARLY
 from windlass.kit.gather import Gather
 
@@ -164,7 +165,7 @@ async def test_a_call_that_was_taken_back_before_it_left_is_left_out() -> None:
     assert carrier.batches == [[1], [3]]
 
 
-@pytest.mark.parametrize("fault", [StoreUnavailable("no word"), OutcomeUnknown("a-job")])
+@pytest.mark.parametrize("fault", [StoreUnavailable("no word", retryable=True), OutcomeUnknown("a-job")])
 @pytest.mark.parametrize("patience", [0, EARLY / 2])
 async def test_a_call_that_has_waited_too_long_behind_one_in_vain_is_not_sent(
     fault: Exception, patience: float
@@ -183,10 +184,47 @@ async def test_a_call_that_has_waited_too_long_behind_one_in_vain_is_not_sent(
     assert carrier.batches == [[1]]
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        StoreMoved("redis://there"),
+        StoreFull("no memory left", retryable=True),
+        StoreReadOnly("a replica", retryable=True),
+        StoreCorrupt("no database"),
+        NotAllowed("no token"),
+        Fenced("another owner"),
+        StoreUnavailable("a wrong password"),
+    ],
+)
+async def test_behind_one_that_was_refused_a_call_is_told_that_and_not_that_nobody_answered(refusal: Exception) -> None:
+    carrier = Carrier()
+    carrier.fault = refusal
+    gather = Gather(carrier, most=1, patience=0)
+
+    told = await asyncio.gather(*map(gather.submit, (1, 2)), return_exceptions=True)
+
+    assert told == [refusal, refusal]
+
+
+@pytest.mark.parametrize("most, patience", [(1, 60), (2, 0)])
+async def test_behind_one_in_vain_a_call_is_sent_that_has_time_left_or_when_another_of_the_batch_was_answered(
+    most: int, patience: float
+) -> None:
+    async def perform(numbers: list[int]) -> list[int | BaseException]:
+        return [StoreUnavailable("no word", retryable=True) if number == 1 else number * 2 for number in numbers]
+
+    gather = Gather(perform, most=most, patience=patience)
+
+    [in_vain, *answered] = await asyncio.gather(*map(gather.submit, (1, 2, 3)), return_exceptions=True)
+
+    assert isinstance(in_vain, StoreUnavailable)
+    assert answered == [4, 6]
+
+
 async def test_one_that_comes_after_those_in_vain_is_sent() -> None:
     carrier = Carrier()
-    carrier.fault = StoreUnavailable("no word")
-    gather = Gather(carrier, patience=60)
+    carrier.fault = StoreUnavailable("no word", retryable=True)
+    gather = Gather(carrier, patience=0)
     with pytest.raises(StoreUnavailable):
         await gather.submit(1)
     carrier.fault = None

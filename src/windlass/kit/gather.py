@@ -4,15 +4,13 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from windlass.core.errors import ClientClosed, OutcomeUnknown, StoreUnavailable
 from windlass.kit.deadline import EARLY
 
 A = TypeVar("A")
 R = TypeVar("R")
-
-_UNHEARD: Final = (StoreUnavailable, OutcomeUnknown)
 
 
 class _Asked(NamedTuple, Generic[A, R]):
@@ -46,8 +44,8 @@ class Gather(Generic[A, R]):
         self._width = width
         self._weight = weight
         self._patience = patience
-        self._in_vain = False
-        """Whether nothing was heard of the last batch."""
+        self._in_vain_until = -math.inf
+        """When the last batch ended of which nothing was heard, unless one was heard of since."""
         self._waiting: deque[_Asked[A, R]] = deque()
         self._carriers: set[asyncio.Task[None]] = set()
         self._carrying = 0
@@ -125,7 +123,7 @@ class Gather(Generic[A, R]):
             # a caller who has gone is left out
             if asked.answer.done():
                 continue
-            if asked.at <= too_late:
+            if asked.at < too_late:
                 asked.answer.set_exception(_not_sent())
                 continue
             batch.append(asked)
@@ -133,10 +131,10 @@ class Gather(Generic[A, R]):
         return batch
 
     def _too_late(self) -> float:
-        if not self._in_vain:
-            return -math.inf
         # the batch before may have met its deadline a moment early, and this one would only meet the next
-        return asyncio.get_running_loop().time() - self._patience + EARLY
+        waited_enough = asyncio.get_running_loop().time() - self._patience + EARLY
+        # whoever came when it had ended has not waited behind it
+        return min(self._in_vain_until, waited_enough)
 
     async def _serve(self, batch: "list[_Asked[A, R]]") -> None:
         try:
@@ -150,9 +148,16 @@ class Gather(Generic[A, R]):
             for asked in (*batch, *self._waiting):
                 asked.answer.cancel()
             raise
-        self._in_vain = all(isinstance(result, _UNHEARD) for result in results)
+        self._in_vain_until = asyncio.get_running_loop().time() if all(map(_is_unheard, results)) else -math.inf
         for asked, result in zip(batch, results, strict=True):
             _deliver(asked.answer, result)
+
+
+def _is_unheard(result: object) -> bool:
+    """Whether a store did not answer; one that refuses does, by an error of its own or by one that no repeat mends."""
+    if isinstance(result, OutcomeUnknown):
+        return True
+    return type(result) is StoreUnavailable and result.retryable
 
 
 def _not_sent() -> StoreUnavailable:
