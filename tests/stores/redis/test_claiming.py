@@ -8,27 +8,48 @@ import pytest
 from tests.redis.asking import ask
 from tests.redis.keys import prefix_of, servers_of
 from tests.stores.redis.calls import wanting
+from windlass.core.errors import StoreCorrupt, StoreUnavailable
 from windlass.core.job import PreparedJob
 from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.testing.conformance.given import a_job
 
-WAYS: Final = ["key", "claim", "hold", "holder"]
+WAYS: Final[dict[str, bytes | None]] = {
+    "key of another type": None,
+    "holder of another type": None,
+    "claim": b"\x91",
+    "short claim": b"\xa1x",
+    "hold": b"\x91",
+    "head": b"\x91",
+    "short head": b"\x01\x01",
+    "longer head": b"\x01\xa1q\xa1k\x01\x01\x01\x01",
+    "too long head": b"\x01\xa1q\xa1k\x01\x01\x01\xc0",
+    "other head": b"\x01\xa1q\xa1k\xc2\x01\x01",
+    "body": b"\x91",
+    "empty body": b"",
+    "short body": b"\x92\xa3raw\xc4\x02x",
+    "long body": b"\x92\xa3raw\xc5\x00\x01xx",
+    "longer body": b"\x92\xa3raw\xc6\x00\x01\x00\x00x",
+    "another body": b"\x93\xa3raw\xc4\x01x",
+    "text for a body": b"\x92\xa3raw\xa1x",
+    "more": b"\x91",
+    "long more": b"\x95\x80\xc0\xc0\xc0\xc0\xc0",
+    "short more": b"\x91\x80",
+    "other more": b"\x01",
+}
+"""Which field of a job is damaged, and what it is then."""
 
 
 def inflict(url: str, job: PreparedJob, what: str) -> None:
     [server] = servers_of(url)
     keys = f"{{{prefix_of(url)}}}|"
-    match what:
-        case "key":
-            ask(server, "DEL", f"{keys}job|{job.id}")
-            ask(server, "SET", f"{keys}job|{job.id}", "text")
-        case "holder":
-            [key] = ask(server, "KEYS", f"{keys}hold|*")
-            ask(server, "DEL", key)
-            ask(server, "SADD", key, "member")
-        case _:
-            ask(server, "HSET", f"{keys}job|{job.id}", what, "\x91")
+    value = WAYS[what]
+    if value is not None:
+        ask(server, "HSET", f"{keys}job|{job.id}", what.rsplit(" ", maxsplit=1)[-1], value)
+        return
+    [key] = ask(server, "KEYS", f"{keys}hold|*") if what.startswith("holder") else [f"{keys}job|{job.id}"]
+    ask(server, "DEL", key)
+    ask(server, "SADD", key, "member")
 
 
 @pytest.mark.parametrize("what", WAYS)
@@ -60,7 +81,7 @@ async def test_a_claim_goes_on_behind_damaged_jobs_wherever_they_stand(url: str,
     await store.enqueue(jobs)
     damaged = [jobs[at] for at in (0, 1, 2, 9, 11, 30, 58, 59)]
     for job in damaged:
-        inflict(url, job, "key")
+        inflict(url, job, "key of another type")
     sound = [job.id for job in jobs if job not in damaged]
 
     given = [claim.job.id for _ in range(12) for claim in await store.claim(wanting("q", limit=5))]
@@ -68,3 +89,57 @@ async def test_a_claim_goes_on_behind_damaged_jobs_wherever_they_stand(url: str,
     assert given == sound
     [stats] = await store.stats()
     assert (stats.pending, stats.running) == (8, 52)
+
+
+async def test_jobs_of_every_size_are_given(store: Store) -> None:
+    jobs = [a_job("q", payload=b"x" * size) for size in (0, 1, 255, 256, 65_535, 65_536)]
+    jobs += [job._replace(codec="c" * size) for job in jobs[:3] for size in (31, 32, 200)]
+    jobs = [job._replace(id=a_job().id, tenant=tenant) for tenant in (None, "t") for job in jobs]
+    await store.enqueue(jobs)
+
+    given = await store.claim(wanting("q", limit=100))
+
+    assert [(claim.job.id, claim.job.payload, claim.job.codec, claim.job.tenant) for claim in given] == [
+        (job.id, job.payload, job.codec, job.tenant) for job in jobs
+    ]
+
+
+@pytest.mark.parametrize("what", ["key of another type", "claim", "short head", "body", "more"])
+async def test_a_repeated_claim_gives_the_others_beside_a_job_that_was_damaged_since(
+    url: str, store: Store, caplog: pytest.LogCaptureFixture, what: str
+) -> None:
+    jobs = [a_job("q") for _ in range(3)]
+    await store.enqueue(jobs)
+    first, _, third = await store.claim(wanting("q", limit=3), request_id="r")
+    inflict(url, jobs[1], what)
+
+    again = await store.claim(wanting("q", limit=3), request_id="r")
+
+    assert [(claim.job.id, claim.token) for claim in again] == [
+        (first.job.id, first.token),
+        (third.job.id, third.token),
+    ]
+    assert f"job {jobs[1].id} cannot be claimed" in caplog.text
+
+
+async def test_a_damaged_line_is_no_damage_of_a_job(url: str, store: Store) -> None:
+    await store.enqueue([a_job("q", kind=kind) for kind in "ab"])
+    [server] = servers_of(url)
+    keys = f"{{{prefix_of(url)}}}|"
+    ask(server, "ZADD", f"{keys}ready|q|a", 0, "\0")
+
+    with pytest.raises(StoreUnavailable, match="too short") as told:
+        await store.claim(wanting("q"))
+
+    assert not isinstance(told.value, StoreCorrupt)
+    assert [ask(server, "ZCARD", f"{keys}{line}") for line in ("ready|q|a", "ready|q|b", "leased|q")] == [2, 1, 0]
+
+
+async def test_what_no_script_sees_of_a_damaged_job_is_told_as_damage(url: str, store: Store) -> None:
+    job = a_job("q")
+    await store.enqueue([job])
+    [server] = servers_of(url)
+    ask(server, "HSET", f"{{{prefix_of(url)}}}|job|{job.id}", "body", b"\x92\xa1\xff\xc4\x00")
+
+    with pytest.raises(StoreCorrupt, match="cannot be read"):
+        await store.claim(wanting("q"))

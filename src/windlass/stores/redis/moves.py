@@ -35,7 +35,7 @@ from windlass.kit.records import STATES, server_text
 from windlass.kit.request_names import of_kind
 from windlass.kit.weight import bytes_of_jobs
 from windlass.stores.redis.caller import Caller
-from windlass.stores.redis.replies import ClaimRow, claim_of, conflict_of, refusal_of_settlement, time_of
+from windlass.stores.redis.replies import claim_of, claims_in, conflict_of, refusal_of_settlement, time_of
 from windlass.stores.redis.requests import (
     BARE,
     Ask,
@@ -74,7 +74,6 @@ MOST_TOLD: Final = 10_000
 PARCELS_KEPT: Final = timedelta(days=90)
 """How long it is known which parcel of a move came last: whoever goes on with the move must not take longer."""
 
-_claims = msgspec.msgpack.Decoder(tuple[bool, bool, list[ClaimRow], list[tuple[str, str]]])
 _renewals = msgspec.msgpack.Decoder(tuple[int, list[bool | None]])
 _decode = msgspec.msgpack.Decoder().decode
 
@@ -163,16 +162,16 @@ class Moves:
             # a token is its number behind this: no two are alike, also after the server has lost what it gave out
             seed = f"{self._tokens_begin}{self._caller.new_request_id()}-"
             ask |= {"seed": seed, "regardless": turn == TRIES}
-            due, cut, rows, refused = _claims.decode(await self._caller.once("claim", dict(ask), named))
-            if refused:
-                self._tell_damaged(refused)
+            due, cut, rows, damaged = claims_in(await self._caller.once("claim", dict(ask), named))
+            if damaged:
+                self._tell_damaged(damaged)
             if rows or not due:
                 return Given([claim_of(row, request.worker) for row in rows], cut)
         return Given([])
 
-    def _tell_damaged(self, refused: Sequence[tuple[str, str]]) -> None:
+    def _tell_damaged(self, damaged: Sequence[tuple[str, str]]) -> None:
         """Say once of each job that it cannot be claimed: every claim comes across it."""
-        for job_id, why in refused:
+        for job_id, why in damaged:
             if job_id not in self._told:
                 self._told[job_id] = None
                 logger.error("job %s cannot be claimed, and stays in line behind those that can: %s", job_id, why)

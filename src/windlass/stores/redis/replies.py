@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, cast
 
+import msgspec
+
 from windlass.core.duration import from_micros
 from windlass.core.errors import StoreCorrupt, UniqueConflict, WindlassError
 from windlass.core.ids import JobId
@@ -63,6 +65,18 @@ class ClaimRow(NamedTuple):
     head: Head
     body: Body
     more: More | None
+
+
+class ClaimsTold(NamedTuple):
+    """What `claim.lua` answers."""
+
+    due: bool
+    """Whether more jobs came due than could be promoted."""
+    cut: bool
+    """Whether the rest is for the next claim."""
+    claims: list[ClaimRow]
+    damaged: list[tuple[str, str]]
+    """Jobs that stay in line, and why."""
 
 
 class JobRow(NamedTuple):
@@ -161,6 +175,9 @@ class Page(NamedTuple):
     jobs: list[JobRow]
 
 
+_claims = msgspec.msgpack.Decoder(ClaimsTold)
+
+
 def time_of(micros: int) -> datetime:
     """Return the point in time that a script tells."""
     return from_micros(min(micros, _LATEST))
@@ -169,6 +186,18 @@ def time_of(micros: int) -> datetime:
 def maybe_time(micros: int | None) -> datetime | None:
     """Return the point in time, or None."""
     return None if micros is None else time_of(micros)
+
+
+def claims_in(reply: bytes) -> ClaimsTold:
+    """Return what `claim.lua` answers; it looks at nearly all that could keep this from being read."""
+    try:
+        return _claims.decode(reply)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        message = (
+            f"what was claimed cannot be read ({error}), and goes back when its lease is over: one of these jobs is "
+            "damaged; claim them one by one to find it, and restore it from a backup"
+        )
+        raise StoreCorrupt(message) from error
 
 
 def claim_of(row: ClaimRow, worker: str | None) -> Claim:

@@ -1,10 +1,30 @@
--- parts: asked base lines news places fields jobs holds receipts gate damage
+-- parts: asked base lines news places fields jobs holds receipts gate damage each body
 -- Give ready jobs to a worker, strictly in the order of the queues, or with by_priority as if they were one. The reply
 -- is {whether more jobs came due than could be promoted, whether the rest is for the next claim, claims, {id, why} for each
 -- that is damaged}; while more are due nothing is given, unless ask.regardless. Once what is given is as large as ask.bytes
 -- the rest stays in line, and so does what is damaged, behind which others are given.
 local PROMOTED_AT_ONCE = 1000
 local AHEAD_AT_LEAST = 8
+
+local damaged = {}
+
+local function note_damage(id, why)
+    damaged[#damaged + 1] = cmsgpack.pack({id, why})
+end
+
+local function is_one_table(...)
+    return select('#', ...) == 1 and type(...) == 'table'
+end
+
+-- What goes into the reply as it is kept must be whole, or nobody can read what comes behind it: raise where it is not.
+local function check(found)
+    sound_head(cmsgpack.unpack(found.head))
+    assert(is_whole(found.body), 'its body is damaged')
+    local more = found.more
+    if more then
+        assert(string.byte(more) == 0x95 and is_one_table(cmsgpack.unpack(more)), 'what more it has is damaged')
+    end
+end
 
 local function claim_of(id, found, token, attempt, delivery, claimed_at, lease)
     return array(13)
@@ -17,25 +37,26 @@ end
 
 -- the claims of an earlier answer that still hold their jobs
 local function claims_again(kept)
-    local claims = {}
     local seed, ids, cut = cmsgpack.unpack(kept)
-    for at, id in ipairs(ids) do
+    local claims = {}
+    local at = 0
+    each(ids, {}, function(id)
+        at = at + 1
         local job = read_job(id)
         if is_running(job, seed .. at) then
             local lease = tonumber(call('ZSCORE', P .. 'leased|' .. job.queue, id))
             local found = fields_of(job.hash)
+            check(found)
             claims[#claims + 1] = claim_of(id, found, job.token, job.attempt, job.delivery, job.claimed_at, lease)
         end
-    end
+    end, note_damage)
     return cut, claims
 end
-
-local refused = {}
 
 local function reply(due, cut, claims)
     return array(4)
         .. (due and '\195' or '\194') .. (cut and '\195' or '\194') .. array(#claims) .. table.concat(claims)
-        .. array(#refused) .. table.concat(refused)
+        .. array(#damaged) .. table.concat(damaged)
 end
 
 local before = earlier_reply()
@@ -100,11 +121,6 @@ local function is_before(line, other)
 end
 
 local chosen = {}
-local queue_of = {}
-local found_of = {}
-local attempt_of = {}
-local delivery_of = {}
-local hold_of = {}
 local taken_of = {}
 local size = 0
 
@@ -114,28 +130,27 @@ end
 
 -- choose a job, if it is there; whatever can fail, since it is damaged, does so here, where nothing is written yet
 local function add(id, queue)
-    local found = fields_of(job_key(id))
+    local hash = job_key(id)
+    local found = fields_of(hash)
     -- a server that is allowed to forget may have forgotten it
     if not found.head then
         return
     end
-    local at = #chosen + 1
-    local _, attempt, delivery = nil, 0, 0
+    check(found)
+    local job = {id = id, hash = hash, leased = P .. 'leased|' .. queue, found = found, attempt = 1, delivery = 1}
     if found.claim then
-        _, attempt, delivery = cmsgpack.unpack(found.claim)
+        local _, attempt, delivery = cmsgpack.unpack(found.claim)
+        job.attempt, job.delivery = attempt + 1, delivery + 1
     end
-    attempt_of[at], delivery_of[at] = attempt + 1, delivery + 1
     if found.hold then
         local hold = cmsgpack.unpack(found.hold)
         if hold[3] == 'claimed' then
-            holds_it({id = id, hold = hold})
+            job.frees = P .. 'hold|' .. hold[1]
+            job.holds = holds_it({id = id, hold = hold})
         end
-        hold_of[at] = hold
     end
     size = size + #found.body + (found.more and #found.more or 0)
-    queue_of[at] = queue
-    found_of[at] = found
-    chosen[at] = id
+    chosen[#chosen + 1] = job
 end
 
 -- choose the most urgent jobs of some queues
@@ -170,22 +185,17 @@ local function choose(names)
             pass()
         end
     end
-    -- caught around all of them, so that it costs none of them anything
-    local done, err
-    repeat
-        done, err = pcall(go_on)
-        if not done then
-            if not id then
-                raise_again(err)
-            end
-            refused[#refused + 1] = cmsgpack.pack({id, damage(err)})
-            hold_of[#chosen + 1] = nil
-            local line = open[best]
-            line.stay = line.stay or {}
-            table.insert(line.stay, line.taken)
-            pass()
+    past_damage(go_on, function(why)
+        if not id then
+            -- it is the line that is damaged
+            error(why, 0)
         end
-    until done
+        note_damage(id, why)
+        local line = open[best]
+        line.stay = line.stay or {}
+        table.insert(line.stay, line.taken)
+        pass()
+    end)
     for _, line in ipairs(lines) do
         taken_of[#taken_of + 1] = line
     end
@@ -221,33 +231,33 @@ for _, line in ipairs(taken_of) do
     end
 end
 
--- free a unique key that the first claim frees; return whether it is one
-local function freed(id, hold)
-    local job = {id = id, hash = job_key(id), hold = hold}
-    free_at_claim(job)
-    return job.hold[3] == 'claimed'
-end
-
 local cut = size >= ask.bytes
-local claims = {}
+local claims, ids = {}, {}
 local expires = later(ask.lease)
-for at, id in ipairs(chosen) do
-    local hash = job_key(id)
-    local found = found_of[at]
+local score = int(expires)
+for at, job in ipairs(chosen) do
+    local found = job.found
     local token = ask.seed .. at
-    local attempt, delivery = attempt_of[at], delivery_of[at]
-    call('HSET', hash, 'state', 'running', 'claim', cmsgpack.pack(token, attempt, delivery, now, ask.worker))
+    call(
+        'HSET', job.hash, 'state', 'running', 'claim', cmsgpack.pack(token, job.attempt, job.delivery, now, ask.worker)
+    )
     if found.progress then
-        call('HDEL', hash, 'progress')
+        call('HDEL', job.hash, 'progress')
     end
-    if hold_of[at] and freed(id, hold_of[at]) then
+    if job.frees then
+        -- the job shows its key no more, but could take it back
+        if job.holds then
+            call('DEL', job.frees)
+        end
+        call('HDEL', job.hash, 'key')
         found.key = nil
     end
-    join(P .. 'leased|' .. queue_of[at], int(expires), id)
-    claims[at] = claim_of(id, found, token, attempt, delivery, now, expires)
+    join(job.leased, score, job.id)
+    claims[at] = claim_of(job.id, found, token, job.attempt, job.delivery, now, expires)
+    ids[at] = job.id
 end
 flush()
 if #claims > 0 or ask.again then
-    keep_reply(cmsgpack.pack(ask.seed, chosen, cut))
+    keep_reply(cmsgpack.pack(ask.seed, ids, cut))
 end
 return reply(more_due, cut, claims)

@@ -63,15 +63,6 @@ local function free(job)
     end
 end
 
--- free a key that the first claim frees; the job shows it no more, but could take it back
-local function free_at_claim(job)
-    if job.hold and job.hold[3] == 'claimed' then
-        free(job)
-        job.key = nil
-        call('HDEL', job.hash, 'key')
-    end
-end
-
 -- forget a key that was freed by the claim: the job will never take it back
 local function give_up(job)
     if job.hold and not job.key then

@@ -1,5 +1,14 @@
 -- A job, and the lines that it stands in: one for its state, and that of all jobs of its queue. See keys.py.
 
+-- Return what was unpacked of a head, which never changes, once it is all that there must be and no more, and of the right
+-- types; an error is raised where it is not.
+local function sound_head(...)
+    local seq, queue, kind, priority, max_attempts, created_at = ...
+    local is_sound = seq + priority + max_attempts + created_at and #queue > 0 and #kind >= 0 and select('#', ...) == 6
+    assert(is_sound, 'its head is damaged')
+    return ...
+end
+
 -- what moves need to know of a job, or nil
 local function read_job(id)
     local hash = job_key(id)

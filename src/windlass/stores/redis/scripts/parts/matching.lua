@@ -29,14 +29,6 @@ local function is_of_type(last_error)
         or string.sub(last_error, 1, #ask.error_type + 1) == ask.error_type .. ':')
 end
 
--- Where in a body the payload begins. The codec stands before it, as a text, and then how long it is: cmsgpack knows texts
--- alone, and no bytes.
-local function payload_from(body)
-    local size = string.byte(body, 2)
-    local at = size < 0xc0 and 3 + size - 0xa0 or 4 + string.byte(body, 3)
-    return at + 1 + 2 ^ (string.byte(body, at) - 0xc4)
-end
-
 -- bytes that were read of that
 local carried = 0
 
