@@ -1,58 +1,20 @@
 """Claims that come across a damaged job: the others are given, and it stays in line."""
 
 import logging
-from typing import Final
 
 import pytest
 
 from tests.redis.asking import ask
 from tests.redis.keys import prefix_of, servers_of
 from tests.stores.redis.calls import wanting
+from tests.stores.redis.damage import OF_JOBS, inflict
 from windlass.core.errors import StoreCorrupt, StoreUnavailable
-from windlass.core.job import PreparedJob
 from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.testing.conformance.given import a_job
 
-WAYS: Final[dict[str, bytes | None]] = {
-    "key of another type": None,
-    "holder of another type": None,
-    "claim": b"\x91",
-    "short claim": b"\xa1x",
-    "hold": b"\x91",
-    "head": b"\x91",
-    "short head": b"\x01\x01",
-    "longer head": b"\x01\xa1q\xa1k\x01\x01\x01\x01",
-    "too long head": b"\x01\xa1q\xa1k\x01\x01\x01\xc0",
-    "other head": b"\x01\xa1q\xa1k\xc2\x01\x01",
-    "body": b"\x91",
-    "empty body": b"",
-    "short body": b"\x92\xa3raw\xc4\x02x",
-    "long body": b"\x92\xa3raw\xc5\x00\x01xx",
-    "longer body": b"\x92\xa3raw\xc6\x00\x01\x00\x00x",
-    "another body": b"\x93\xa3raw\xc4\x01x",
-    "text for a body": b"\x92\xa3raw\xa1x",
-    "more": b"\x91",
-    "long more": b"\x95\x80\xc0\xc0\xc0\xc0\xc0",
-    "short more": b"\x91\x80",
-    "other more": b"\x01",
-}
-"""Which field of a job is damaged, and what it is then."""
 
-
-def inflict(url: str, job: PreparedJob, what: str) -> None:
-    [server] = servers_of(url)
-    keys = f"{{{prefix_of(url)}}}|"
-    value = WAYS[what]
-    if value is not None:
-        ask(server, "HSET", f"{keys}job|{job.id}", what.rsplit(" ", maxsplit=1)[-1], value)
-        return
-    [key] = ask(server, "KEYS", f"{keys}hold|*") if what.startswith("holder") else [f"{keys}job|{job.id}"]
-    ask(server, "DEL", key)
-    ask(server, "SADD", key, "member")
-
-
-@pytest.mark.parametrize("what", WAYS)
+@pytest.mark.parametrize("what", OF_JOBS)
 async def test_a_claim_goes_on_behind_a_damaged_job(
     url: str, store: Store, caplog: pytest.LogCaptureFixture, what: str
 ) -> None:
@@ -61,7 +23,7 @@ async def test_a_claim_goes_on_behind_a_damaged_job(
     damaged = a_job("q", unique=Unique("k", until="claimed"))
     jobs += [a_job("q") for _ in range(4)]
     await store.enqueue([*before, *jobs[:2], damaged, *jobs[2:]])
-    inflict(url, damaged, what)
+    inflict(url, damaged.id, what)
 
     with caplog.at_level(logging.ERROR, "windlass.redis"):
         given = [
@@ -81,7 +43,7 @@ async def test_a_claim_goes_on_behind_damaged_jobs_wherever_they_stand(url: str,
     await store.enqueue(jobs)
     damaged = [jobs[at] for at in (0, 1, 2, 9, 11, 30, 58, 59)]
     for job in damaged:
-        inflict(url, job, "key of another type")
+        inflict(url, job.id, "key of another type")
     sound = [job.id for job in jobs if job not in damaged]
 
     given = [claim.job.id for _ in range(12) for claim in await store.claim(wanting("q", limit=5))]
@@ -111,7 +73,7 @@ async def test_a_repeated_claim_gives_the_others_beside_a_job_that_was_damaged_s
     jobs = [a_job("q") for _ in range(3)]
     await store.enqueue(jobs)
     first, _, third = await store.claim(wanting("q", limit=3), request_id="r")
-    inflict(url, jobs[1], what)
+    inflict(url, jobs[1].id, what)
 
     again = await store.claim(wanting("q", limit=3), request_id="r")
 

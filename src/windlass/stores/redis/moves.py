@@ -163,8 +163,7 @@ class Moves:
             seed = f"{self._tokens_begin}{self._caller.new_request_id()}-"
             ask |= {"seed": seed, "regardless": turn == TRIES}
             due, cut, rows, damaged = claims_in(await self._caller.once("claim", dict(ask), named))
-            if damaged:
-                self._tell_damaged(damaged)
+            self._tell_damaged(damaged)
             if rows or not due:
                 return Given([claim_of(row, request.worker) for row in rows], cut)
         return Given([])
@@ -256,7 +255,9 @@ class Moves:
 
     async def promote(self, *, limit: int) -> int:
         """Make due jobs pending."""
-        return cast("int", _decode(await self._caller.once("promote", {"limit": limit})))
+        promoted, damaged = _decode(await self._caller.once("promote", {"limit": limit}))
+        self._tell_damaged(damaged)
+        return cast("int", promoted)
 
     async def prune(self, retention: Retention, *, limit: int) -> int:
         """Delete records past their retention."""

@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs holds ends gate
+-- once: asked base lines news places jobs standing holders holds ends gate
 -- End waiting jobs, {id} by {id}, and flag running ones; ask.keep tells by queue whether a cancelled job is kept.
 if AWAY then
     return AWAY, false

@@ -1,16 +1,10 @@
--- parts: asked base lines news places fields jobs holds receipts gate damage each body
+-- parts: asked base lines places fields jobs holders receipts gate damage each drain promoting body
 -- Give ready jobs to a worker, strictly in the order of the queues, or with by_priority as if they were one. The reply
 -- is {whether more jobs came due than could be promoted, whether the rest is for the next claim, claims, {id, why} for each
 -- that is damaged}; while more are due nothing is given, unless ask.regardless. Once what is given is as large as ask.bytes
 -- the rest stays in line, and so does what is damaged, behind which others are given.
 local PROMOTED_AT_ONCE = 1000
 local AHEAD_AT_LEAST = 8
-
-local damaged = {}
-
-local function note_damage(id, why)
-    damaged[#damaged + 1] = cmsgpack.pack({id, why})
-end
 
 local function is_one_table(...)
     return select('#', ...) == 1 and type(...) == 'table'
@@ -56,7 +50,7 @@ end
 local function reply(due, cut, claims)
     return array(4)
         .. (due and '\195' or '\194') .. (cut and '\195' or '\194') .. array(#claims) .. table.concat(claims)
-        .. array(#damaged) .. table.concat(damaged)
+        .. cmsgpack.pack(damaged)
 end
 
 local before = earlier_reply()

@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs
+-- once: asked base lines news places jobs standing
 -- Delete finished jobs.
 local answers = {}
 for at, id in ipairs(ask.ids) do

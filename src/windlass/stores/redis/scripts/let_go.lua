@@ -1,4 +1,4 @@
--- parts: asked base lines news places jobs holds kv schedules
+-- parts: asked base lines news places jobs standing holders holds kv schedules
 -- Forget what another store has now: jobs by their ids, those that wait, keys by the names of their holders, values and
 -- schedules. With ask.move only while the jobs of this store go by that move.
 local moved = call('GET', P .. 'moved')

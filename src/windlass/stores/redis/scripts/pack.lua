@@ -1,4 +1,4 @@
--- parts: asked base fields whole holds
+-- parts: asked base fields whole holders
 -- Waiting jobs of a queue in the order of their enqueue, past ask.after: up to ask.limit, and no more once they are as large
 -- as ask.bytes. At most ask.most are looked at, so that others are served meanwhile. The reply is {the last that was
 -- looked at, whether there are more, for each {job, history, log, the key that it holds}}.

@@ -1,4 +1,4 @@
--- parts: asked base lines places jobs holds
+-- parts: asked base lines places jobs holders
 -- What stands between a job and its claim: {the time, how many a claim gives before it, up to ask.most, who holds its
 -- key}, or nil when there is no such job.
 local job = read_job(ask.id)

@@ -1,5 +1,5 @@
--- once: asked base lines news places jobs
--- Make scheduled jobs that have come due pending; the reply is how many.
+-- once: asked base lines news places jobs damage each drain promoting
+-- Make scheduled jobs that have come due pending; the reply is {how many, {id, why} for each that is damaged}.
 local done = 0
 for _, queue in ipairs(call('SMEMBERS', P .. 'queues')) do
     local promoted = promote(queue, ask.limit - done)
@@ -12,4 +12,4 @@ for _, queue in ipairs(call('SMEMBERS', P .. 'queues')) do
     end
 end
 finish()
-return cmsgpack.pack(done), done > 0
+return cmsgpack.pack({done, damaged}), done > 0

@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs
+-- once: asked base lines news places jobs standing
 -- Delete finished records past their retention, the oldest first. ask.keep has by queue ('' for all others) the spans
 -- by state, none where they stay for ever; ask.most bounds the records per queue and end. The reply is how many.
 local done = 0

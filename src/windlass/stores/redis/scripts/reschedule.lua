@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs gate
+-- once: asked base lines news places jobs standing gate
 -- Let waiting jobs run at ask.run_at, or now when there is none or it is past.
 if AWAY then
     return AWAY, false

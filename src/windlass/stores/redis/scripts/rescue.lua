@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs holds ends
+-- once: asked base lines news places jobs standing holders holds ends
 -- Take back claims whose lease ran out, or with ask.force all: of ask.queues or all, of ask.workers (a set) or all. The
 -- reply is {{id, state} for each, {id, why} for each that cannot be read or written}: such a job stays as it is, and must
 -- not stand in the way of the others.

@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs holds gate
+-- once: asked base lines news places jobs standing holders holds gate
 -- Give dead and cancelled jobs a full new budget, pending now.
 if AWAY then
     return AWAY, false

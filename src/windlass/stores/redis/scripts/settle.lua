@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs holds kv numbers enqueuing keyed ends successes damage each settled
+-- once: asked base lines news places jobs standing holders holds kv numbers enqueuing keyed ends successes damage each settled
 -- Write how claims ended, each as one step of its own; one is {id, token, keep, verdict, two values that belong to it, then,
 -- kv}, shorter where nothing follows. The reply has for each "done", "repeated", "lost", the conflict that refused it,
 -- {key, holder, why}, or what is said of its damaged job, {id, why}; or it is true: all are done.

@@ -1,4 +1,4 @@
--- parts: asked base holds gate
+-- parts: asked base holders holds gate
 -- Let keys, {name, holder, digest, when time frees it} each, be held here, those that are free.
 if AWAY then
     return AWAY

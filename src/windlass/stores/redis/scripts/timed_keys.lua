@@ -1,4 +1,4 @@
--- parts: asked base holds
+-- parts: asked base holders
 -- Up to ask.limit keys that time alone frees, and has not yet: {name, holder, when, digest} each.
 local PAGE = 1000
 local found = {}

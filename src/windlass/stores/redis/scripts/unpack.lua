@@ -1,4 +1,4 @@
--- once: asked base lines news places holds numbers enqueuing gate
+-- once: asked base lines news places holders holds numbers enqueuing gate
 -- Put the jobs of a parcel in line as they are. One is a table of its id, kind, body, priority, max_attempts, created_at,
 -- whether it is pending, and where it has them run_at, attempt and delivery, hold with expires_at, fields (pairs for its
 -- hash), history and log, which are kept as they come. The reply tells whether this was the next parcel of its move.

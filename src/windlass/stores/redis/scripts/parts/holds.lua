@@ -1,17 +1,6 @@
--- Unique keys. A hold is {name, key, until, hold_for, on_conflict, match_payload, digest}; who holds one is kept as
--- {job id, digest, when time frees it}.
+-- Unique keys that are taken and freed.
 local SPARE = 60000
 local FORGOTTEN_AT_ONCE = 10
-
-local function is_over(held)
-    return held[3] and held[3] <= now
-end
-
-local function holder(name)
-    local found = call('GET', P .. 'hold|' .. name)
-    local held = found and cmsgpack.unpack(found)
-    return held and not is_over(held) and held or nil
-end
 
 local function holder_for(hold, id)
     return {id, hold[7], hold[4] and later(hold[4]) or false}
@@ -43,11 +32,6 @@ end
 
 local function take(hold, id)
     write_holder(hold[1], holder_for(hold, id))
-end
-
-local function holds_it(job)
-    local found = call('GET', P .. 'hold|' .. job.hold[1])
-    return found and cmsgpack.unpack(found)[1] == job.id
 end
 
 -- let nobody hold a key, whatever would have freed it
