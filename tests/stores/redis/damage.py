@@ -13,6 +13,7 @@ OF_JOBS: Final[dict[str, bytes | None]] = {
     "short claim": b"\xa1x",
     "hold": b"\x91",
     "head": b"\x91",
+    "empty head": b"",
     "short head": b"\x01\x01",
     "longer head": b"\x01\xa1q\xa1k\x01\x01\x01\x01",
     "too long head": b"\x01\xa1q\xa1k\x01\x01\x01\xc0",
