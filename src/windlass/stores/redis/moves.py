@@ -35,7 +35,7 @@ from windlass.kit.records import STATES, server_text
 from windlass.kit.request_names import of_kind
 from windlass.kit.weight import bytes_of_jobs
 from windlass.stores.redis.caller import Caller
-from windlass.stores.redis.replies import claim_of, claims_in, conflict_of, refusal_of_settlement, time_of
+from windlass.stores.redis.replies import claim_of, claims_in, refusal_of, time_of
 from windlass.stores.redis.requests import (
     BARE,
     Ask,
@@ -123,7 +123,7 @@ class Moves:
         )
         done, *answer = _decode(reply)
         if not done:
-            raise conflict_of(*answer)
+            raise refusal_of(*answer)
         if not answer:
             return [Enqueued(job.id, created=True) for job in jobs]
         return [Enqueued(JobId(job_id), created) for job_id, created in answer[0]]
@@ -193,7 +193,7 @@ class Moves:
         )
         if results is True:
             return [Settled.DONE] * len(settlements)
-        return [Settled(one) if isinstance(one, str) else refusal_of_settlement(*one) for one in results]
+        return [Settled(one) if isinstance(one, str) else refusal_of(*one) for one in results]
 
     async def _settle_many(self, batches: list[Sequence[Settlement]]) -> list[list[SettleResult] | BaseException]:
         try:
@@ -290,7 +290,7 @@ class Moves:
         }
         outcome, *answer = _decode(await self._caller.once("fire", ask))
         if outcome == "conflict":
-            raise conflict_of(*answer)
+            raise refusal_of(*answer)
         [last] = answer
         return Fired(FireOutcome(outcome), None if last is None else JobId(last))
 

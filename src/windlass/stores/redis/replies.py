@@ -336,19 +336,19 @@ def timings_of(rows: list[tuple[int, list[str]]]) -> list[TimingCount]:
     return sorted(found)
 
 
-def refusal_of_settlement(*answer: Any) -> WindlassError:  # noqa: ANN401 - as the script has it
-    """Return why nothing of a settlement was written: its job is damaged, or a key refuses what follows."""
+def refusal_of(*answer: Any) -> WindlassError:  # noqa: ANN401 - as the script has it
+    """Return why nothing was written: a job is damaged, or a key refuses what is to be enqueued."""
     match answer:
         case (job_id, why):
-            return StoreCorrupt(
-                f"job {job_id} cannot be settled, since a key of it is damaged ({why}): restore those that end with "
-                "its id from a backup",
-                job_id=job_id,
-            )
+            return damaged(job_id, why)
         case _:
-            return conflict_of(*answer)
+            return UniqueConflict(*answer)
 
 
-def conflict_of(key: str, holder: str, why: Literal["held", "payload", "claimed"]) -> UniqueConflict:
-    """Return the error of jobs that met a key which refuses them."""
-    return UniqueConflict(key, holder, why)
+def damaged(job_id: str, why: str) -> StoreCorrupt:
+    """Return the error of whoever asks for a damaged job."""
+    return StoreCorrupt(
+        f"job {job_id} is left as it is, since a key is damaged that it needs ({why}): look at those that end with its "
+        "id, and at its unique key, and restore them from a backup",
+        job_id=job_id,
+    )

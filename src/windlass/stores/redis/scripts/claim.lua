@@ -137,10 +137,10 @@ local function add(id, queue)
         job.attempt, job.delivery = attempt + 1, delivery + 1
     end
     if found.hold then
-        local hold = cmsgpack.unpack(found.hold)
-        if hold[3] == 'claimed' then
-            job.frees = P .. 'hold|' .. hold[1]
-            job.holds = holds_it({id = id, hold = hold})
+        job.hold = cmsgpack.unpack(found.hold)
+        job.frees_key = job.hold[3] == 'claimed'
+        if job.frees_key then
+            holds_it(job)
         end
     end
     size = size + #found.body + (found.more and #found.more or 0)
@@ -238,10 +238,10 @@ for at, job in ipairs(chosen) do
     if found.progress then
         call('HDEL', job.hash, 'progress')
     end
-    if job.frees then
+    if job.frees_key then
         -- the job shows its key no more, but could take it back
-        if job.holds then
-            call('DEL', job.frees)
+        if holds_it(job) then
+            call('DEL', P .. 'hold|' .. job.hold[1])
         end
         call('HDEL', job.hash, 'key')
         found.key = nil

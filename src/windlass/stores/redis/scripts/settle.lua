@@ -1,7 +1,7 @@
--- once: asked base lines news places jobs standing holders holds kv numbers enqueuing keyed ends successes damage each settled
+-- once: asked base lines news places jobs standing holders holds kv numbers enqueuing damage keyed ends successes each settled
 -- Write how claims ended, each as one step of its own; one is {id, token, keep, verdict, two values that belong to it, then,
 -- kv}, shorter where nothing follows. The reply has for each "done", "repeated", "lost", the conflict that refused it,
--- {key, holder, why}, or what is said of its damaged job, {id, why}; or it is true: all are done.
+-- {key, holder, why}, or what is said of a damaged job, {id, why}; or it is true: all are done.
 local ENDS = {succeeded = true, dead = true, cancelled = true}
 
 -- whether a job to be enqueued then would be refused, once the verdict is written
@@ -61,6 +61,15 @@ function write.released(job, _, started)
     wait_until(job, job.run_at)
 end
 
+local function has_kv(jobs)
+    for _, job in ipairs(jobs) do
+        if job[11] then
+            return true
+        end
+    end
+    return false
+end
+
 local function settle(settlement)
     local id, token, keep = settlement[1], settlement[2], settlement[3]
     local verdict, jobs, kv = settlement[4], settlement[7], settlement[8]
@@ -70,10 +79,12 @@ local function settle(settlement)
     elseif job.state ~= 'running' then
         return 'repeated'
     end
-    -- of a damaged job nothing is written: what writing needs is looked at before
-    assert(job.created_at, 'its head is damaged')
+    -- nothing is written of what is damaged, so all that is written after the verdict is looked at before it
     if job.hold and (ENDS[verdict] or verdict == 'released') then
         holds_it(job)
+    end
+    if kv or jobs and has_kv(jobs) then
+        check_kv()
     end
     if jobs and has_keys(jobs) then
         local conflict = refused(job, settlement, jobs)

@@ -10,7 +10,12 @@ local function holder(name)
     return held and not is_over(held) and held or nil
 end
 
+-- Whether a job holds its key. Whoever is going to free it asks before the first write of the job, since this fails where the
+-- holder is damaged; it is asked once.
 local function holds_it(job)
-    local found = call('GET', P .. 'hold|' .. job.hold[1])
-    return found and cmsgpack.unpack(found)[1] == job.id
+    if job.holds == nil then
+        local found = call('GET', P .. 'hold|' .. job.hold[1])
+        job.holds = found and cmsgpack.unpack(found)[1] == job.id
+    end
+    return job.holds
 end

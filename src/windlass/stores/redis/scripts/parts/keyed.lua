@@ -10,13 +10,15 @@ local function refusal(hold, held, waits)
     return nil
 end
 
+-- whether a job waits that is to be replaced, of which all is read that this writes by
 local function waits_now(id)
-    local state = call('HGET', job_key(id), 'state')
-    return state == 'pending' or state == 'scheduled' or not state and call('EXISTS', job_key(id)) == 1
+    local job = read_job(id)
+    return job and is_waiting(job)
 end
 
--- Return {key, holder, why} if one of the jobs would meet a key that refuses it, and write nothing. What will be
--- different by then: holders by name (false for none), the id of a job that is gone, of one that waits.
+-- Return {key, holder, why} if one of the jobs would meet a key that refuses it, or {id, why} of a damaged job that one would
+-- replace, and write nothing. What will be different by then: holders by name (false for none), the id of a job that is
+-- gone, of one that waits.
 local function conflict_of(jobs, holders, gone, waiting_id)
     local waiting = {}
     if waiting_id then
@@ -35,7 +37,15 @@ local function conflict_of(jobs, holders, gone, waiting_id)
                 end
             end
             if held then
-                local why = refusal(hold, held, waiting[held[1]] or waits_now(held[1]))
+                local waits = waiting[held[1]]
+                if hold[5] == 'replace' and not waits then
+                    local done
+                    done, waits = pcall(waits_now, held[1])
+                    if not done then
+                        return {held[1], damage(waits)}
+                    end
+                end
+                local why = refusal(hold, held, waits)
                 if why then
                     return {hold[2], held[1], why}
                 elseif hold[5] == 'replace' then

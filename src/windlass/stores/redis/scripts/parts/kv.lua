@@ -10,3 +10,9 @@ local function write_kv(pairs_)
         end
     end
 end
+
+-- raise where these values cannot be written
+local function check_kv()
+    call('HGET', P .. 'kv', '')
+    call('ZCARD', P .. 'kv_keys')
+end

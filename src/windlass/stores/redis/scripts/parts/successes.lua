@@ -19,11 +19,12 @@ local function succeed(id, token, keep, result, codec)
         return 'repeated'
     end
     local _, queue, kind = cmsgpack.unpack(found[3])
-    assert(kind, 'its head is damaged')
+    assert(kind and delivery, 'its head or its claim is damaged')
+    local leased = P .. 'leased|' .. queue
     if found[4] then
         free_by_end(id, hash, found[4], found[5])
     end
-    part(P .. 'leased|' .. queue, id)
+    part(leased, id)
     if keep then
         call('HSET', hash, 'state', 'succeeded', 'finished_at', int(now))
         if result then
