@@ -8,11 +8,15 @@ import pytest
 
 from tests.redis.asking import ask
 from tests.redis.keys import prefix_of, servers_of
-from tests.stores.redis.calls import MINUTE, NOW, settlement, wanting
+from tests.redis.private import PrivateRedis
+from tests.stores.redis.calls import MINUTE, NOW, opened, settlement, wanting
+from tests.stores.redis.damage import inflict
+from windlass.core.errors import StoreUnavailable
 from windlass.core.looks import ServerRecord
 from windlass.core.requests import RescueRequest, Settled
 from windlass.core.retention import KEEP_ALL
 from windlass.core.store import Store
+from windlass.core.unique import Unique
 from windlass.testing.conformance.given import a_job
 
 
@@ -53,6 +57,45 @@ async def test_a_job_that_cannot_be_written_keeps_no_other_from_being_rescued(
     assert f"the claim on job {jobs[1].id} cannot be rescued: " in caplog.text
     [stats] = await store.stats()
     assert (stats.pending, stats.running) == (2, 1)
+
+
+async def test_a_job_whose_key_cannot_be_freed_is_not_rescued_by_halves(url: str, store: Store) -> None:
+    jobs = [a_job("q", max_attempts=1), a_job("q", max_attempts=1, unique=Unique("k", until="finished"))]
+    await store.enqueue(jobs)
+    await store.claim(wanting("q", limit=2, lease=timedelta(0)))
+    inflict(url, jobs[1].id, "holder of another type")
+
+    rescued = [await store.rescue(RescueRequest(), KEEP_ALL) for _ in range(3)]
+
+    assert [[one.id for one in each] for each in rescued] == [[jobs[0].id], [], []]
+    [stats] = await store.stats()
+    assert (stats.running, stats.dead, stats.totals.rescued) == (1, 1, 1)
+    [server] = servers_of(url)
+    assert ask(server, "EXISTS", f"{{{prefix_of(url)}}}|history|{jobs[1].id}") == 0
+
+
+async def test_a_rescue_passes_damaged_jobs_and_those_of_other_workers(url: str, store: Store) -> None:
+    jobs = [a_job("q") for _ in range(6)]
+    await store.enqueue(jobs)
+    for worker in ("a", "b", "a", "b", "a", "b"):
+        await store.claim(wanting("q", lease=timedelta(0), worker=worker))
+    inflict(url, jobs[0].id, "head")
+    request = RescueRequest(workers=["a"], limit=1)
+
+    rescued = [await store.rescue(request, KEEP_ALL) for _ in range(3)]
+
+    assert [[one.id for one in each] for each in rescued] == [[jobs[2].id], [jobs[4].id], []]
+
+
+async def test_what_keeps_all_claims_from_being_rescued_is_no_damage_of_one() -> None:
+    with PrivateRedis() as server:
+        async with opened(server.url) as store:
+            await store.enqueue([a_job("q")])
+            await store.claim(wanting("q", lease=timedelta(0)))
+            server.ask("ACL", "SETUSER", "default", "-rpush")
+
+            with pytest.raises(StoreUnavailable, match="refused the user"):
+                await store.rescue(RescueRequest(), KEEP_ALL)
 
 
 async def test_a_server_that_is_started_again_by_the_same_name_keeps_no_claim_of_the_one_before_alive(

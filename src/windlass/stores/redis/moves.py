@@ -1,6 +1,5 @@
 """What changes a store's keys: one script for each call, or for the calls of many callers."""
 
-import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import chain, islice
@@ -35,7 +34,8 @@ from windlass.kit.records import STATES, server_text
 from windlass.kit.request_names import of_kind
 from windlass.kit.weight import bytes_of_jobs
 from windlass.stores.redis.caller import Caller
-from windlass.stores.redis.replies import claim_of, claims_in, refusal_of, time_of
+from windlass.stores.redis.damaged import CLAIM, PRUNE, RESCUE, Told
+from windlass.stores.redis.replies import claim_of, claims_in, outcomes_in, refusal_of, time_of
 from windlass.stores.redis.requests import (
     BARE,
     Ask,
@@ -60,7 +60,6 @@ from windlass.stores.redis.weight import (
     weight_of_settlements,
 )
 
-logger = logging.getLogger("windlass.redis")
 T = TypeVar("T")
 
 SMALL: Final = 1024 * 1024
@@ -70,7 +69,6 @@ MOST_GIVEN: Final = 16 * 1024 * 1024
 TRIES: Final = 10
 """How often a claim looks again while jobs come due faster than they can be promoted; then it takes what there is."""
 SERVERS_KEPT: Final = timedelta(days=1)
-MOST_TOLD: Final = 10_000
 PARCELS_KEPT: Final = timedelta(days=90)
 """How long it is known which parcel of a move came last: whoever goes on with the move must not take longer."""
 
@@ -88,15 +86,14 @@ class Given(NamedTuple):
 class Moves:
     """The moves on the keys that begin with one prefix."""
 
-    def __init__(self, caller: Caller, *, tokens_begin: str = "") -> None:
+    def __init__(self, caller: Caller, told: Told, *, tokens_begin: str = "") -> None:
         """Run through `caller`; where queues are spread, tokens begin with the name of their queue."""
         self._caller = caller
+        self._told = told
         self._tokens_begin = tokens_begin
         self._enqueues: Gather[Sequence[PreparedJob], list[Enqueued]] = Gather(
             self._enqueue_plain, most=MOST_TOGETHER, weight=weight_of_jobs, patience=caller.patience
         )
-        self._told: dict[str, None] = {}
-        """Damaged jobs that the log names."""
         self._settlements: Gather[Sequence[Settlement], list[SettleResult]] = Gather(
             self._settle_many, most=MOST_TOGETHER, weight=weight_of_settlements, patience=caller.patience
         )
@@ -163,19 +160,10 @@ class Moves:
             seed = f"{self._tokens_begin}{self._caller.new_request_id()}-"
             ask |= {"seed": seed, "regardless": turn == TRIES}
             due, cut, rows, damaged = claims_in(await self._caller.once("claim", dict(ask), named))
-            self._tell_damaged(damaged)
+            self._told.tell(CLAIM, damaged)
             if rows or not due:
                 return Given([claim_of(row, request.worker) for row in rows], cut)
         return Given([])
-
-    def _tell_damaged(self, damaged: Sequence[tuple[str, str]]) -> None:
-        """Say once of each job that it cannot be claimed: every claim comes across it."""
-        for job_id, why in damaged:
-            if job_id not in self._told:
-                self._told[job_id] = None
-                logger.error("job %s cannot be claimed, and stays in line behind those that can: %s", job_id, why)
-        while len(self._told) > MOST_TOLD:
-            del self._told[next(iter(self._told))]
 
     async def settle(self, settlements: Sequence[Settlement], request_id: str | None) -> list[SettleResult]:
         """Write how claims ended, each as one step of its own."""
@@ -218,7 +206,7 @@ class Moves:
     async def cancel(self, ids: Sequence[JobId], retention: Retention) -> list[CancelOutcome]:
         """End waiting jobs, flag running ones."""
         ask: Ask = {"ids": list(ids), "keep": kept(retention, State.CANCELLED)}
-        return [CancelOutcome(outcome) for outcome in _decode(await self._caller.once("cancel", ask))]
+        return [CancelOutcome(outcome) for outcome in outcomes_in(await self._caller.once("cancel", ask))]
 
     async def retry(self, ids: Sequence[JobId]) -> list[Changed]:
         """Give finished jobs a new life."""
@@ -248,15 +236,14 @@ class Moves:
             "keep": kept(retention, State.DEAD),
             "failure": failure_of(failure),
         }
-        rescued, refused = _decode(await self._caller.once("rescue", ask))
-        for job_id, why in refused:
-            logger.error("the claim on job %s cannot be rescued: %s", job_id, why)
+        rescued, damaged = _decode(await self._caller.once("rescue", ask))
+        self._told.tell(RESCUE, damaged)
         return [Rescued(JobId(job_id), STATES[state]) for job_id, state in rescued]
 
     async def promote(self, *, limit: int) -> int:
         """Make due jobs pending."""
         promoted, damaged = _decode(await self._caller.once("promote", {"limit": limit}))
-        self._tell_damaged(damaged)
+        self._told.tell(CLAIM, damaged)
         return cast("int", promoted)
 
     async def prune(self, retention: Retention, *, limit: int) -> int:
@@ -268,7 +255,9 @@ class Moves:
             "servers_kept": span(SERVERS_KEPT),
             "parcels_kept": span(PARCELS_KEPT),
         }
-        return cast("int", _decode(await self._caller.once("prune", ask)))
+        pruned, damaged = _decode(await self._caller.once("prune", ask))
+        self._told.tell(PRUNE, damaged)
+        return cast("int", pruned)
 
     async def write_schedule(self, schedule: Schedule, *, expected: int | None) -> int | None:
         """Write a schedule if its revision is still the expected one."""
@@ -328,7 +317,7 @@ class Moves:
         await self._caller.once("write_timings", {"timings": [timing_of(timing) for timing in timings]})
 
     async def _change(self, name: Literal["retry", "delete", "reschedule"], ask: Ask) -> list[Changed]:
-        return [Changed(outcome) for outcome in _decode(await self._caller.once(name, ask))]
+        return [Changed(outcome) for outcome in outcomes_in(await self._caller.once(name, ask))]
 
 
 def _is_plain(jobs: Sequence[PreparedJob]) -> bool:

@@ -10,6 +10,7 @@ from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
 from windlass.kit.moves import moving
 from windlass.stores.redis.caller import Caller
 from windlass.stores.redis.parcels import PackedRow, TimedRow, keys_of, packed_of, parcel_of, timed_of
+from windlass.stores.redis.replies import damaged
 from windlass.stores.redis.requests import Ask, kv_pairs, packed_text
 
 LOOKED_AT: Final = 2_000
@@ -91,7 +92,10 @@ class Moving:
         """Forget what another store has now; what is gone already does no harm."""
         values = kv_pairs(dict.fromkeys(kv))
         ask = {"move": move, "jobs": [*jobs], "keys": [*keys], "kv": values, "schedules": [*schedules]}
-        return cast("bool", _decode(await self._caller.run("let_go", ask)))
+        done = _decode(await self._caller.run("let_go", ask))
+        if not isinstance(done, bool):
+            raise damaged(*done)
+        return done
 
     async def timed_keys(self, *, limit: int) -> list[HeldKey]:
         """Return keys that time alone frees."""

@@ -10,6 +10,7 @@ import msgspec
 from windlass.core.errors import StoreMoved, StoreUnavailable
 from windlass.core.ids import JobId
 from windlass.stores.redis.caller import Caller
+from windlass.stores.redis.damaged import Told
 from windlass.stores.redis.failures import Failures
 from windlass.stores.redis.keys import prefix_of, prefix_of_queue
 from windlass.stores.redis.looks import Looks
@@ -65,7 +66,8 @@ class Queues:
         self._compared_at = 0.0
         self._home = prefix_of(name)
         caller = Caller(runner, self._home, new_request_id)
-        moves = Moves(caller)
+        self._told = Told()
+        moves = Moves(caller, self._told)
         self.home = Part(moves, moves, Looks(runner, self._home), Moving(caller))
 
     async def close(self) -> None:
@@ -227,8 +229,8 @@ class Queues:
         hurried = Caller(self._rounds, prefix, self._new_request_id, queue_number=number)
         begin = f"{queue}|"
         return Part(
-            Moves(caller, tokens_begin=begin),
-            Moves(hurried, tokens_begin=begin),
+            Moves(caller, self._told, tokens_begin=begin),
+            Moves(hurried, self._told, tokens_begin=begin),
             self.looks(queue),
             Moving(caller),
         )

@@ -13,6 +13,7 @@ from windlass.core.schedule import CatchUp, Overlap, Schedule
 from windlass.core.states import State
 from windlass.core.stats import MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.kit.records import STATES, whole_history
+from windlass.stores.redis.damaged import Damage
 
 _LATEST: Final = 253402300799999999
 """The last microsecond that a datetime can tell; scripts count in doubles, and may round it up."""
@@ -75,8 +76,8 @@ class ClaimsTold(NamedTuple):
     cut: bool
     """Whether the rest is for the next claim."""
     claims: list[ClaimRow]
-    damaged: list[tuple[str, str]]
-    """Jobs that stay in line, and why."""
+    damaged: list[Damage]
+    """Those that stay in line."""
 
 
 class JobRow(NamedTuple):
@@ -176,6 +177,7 @@ class Page(NamedTuple):
 
 
 _claims = msgspec.msgpack.Decoder(ClaimsTold)
+_outcomes = msgspec.msgpack.Decoder(list[str | Damage])
 
 
 def time_of(micros: int) -> datetime:
@@ -198,6 +200,15 @@ def claims_in(reply: bytes) -> ClaimsTold:
             "damaged; claim them one by one to find it, and restore it from a backup"
         )
         raise StoreCorrupt(message) from error
+
+
+def outcomes_in(reply: bytes) -> list[str]:
+    """Return what became of each job that was named; raises for the first damaged one, when the others were seen to."""
+    outcomes = _outcomes.decode(reply)
+    for outcome in outcomes:
+        if not isinstance(outcome, str):
+            raise damaged(*outcome, also="; what the call did to other jobs is done")
+    return cast("list[str]", outcomes)
 
 
 def claim_of(row: ClaimRow, worker: str | None) -> Claim:
@@ -345,10 +356,10 @@ def refusal_of(*answer: Any) -> WindlassError:  # noqa: ANN401 - as the script h
             return UniqueConflict(*answer)
 
 
-def damaged(job_id: str, why: str) -> StoreCorrupt:
+def damaged(job_id: str, why: str, *, also: str = "") -> StoreCorrupt:
     """Return the error of whoever asks for a damaged job."""
     return StoreCorrupt(
         f"job {job_id} is left as it is, since a key is damaged that it needs ({why}): look at those that end with its "
-        "id, and at its unique key, and restore them from a backup",
+        f"id, and at its unique key, and restore them from a backup{also}",
         job_id=job_id,
     )

@@ -6,6 +6,7 @@ from windlass.core.clock import Clock, Rng
 from windlass.core.topics import Hub
 from windlass.kit.reaching import told_when_slow
 from windlass.stores.redis.caller import Caller
+from windlass.stores.redis.damaged import Told
 from windlass.stores.redis.keys import channel_of, prefix_of
 from windlass.stores.redis.listener import Listener
 from windlass.stores.redis.looks import Looks
@@ -42,7 +43,7 @@ class Room:
             self.moves, self.looks, self.moving = SpreadMoves(queues), SpreadLooks(queues), SpreadMoving(queues)
         else:
             caller = Caller(self.runner, self.prefix, self._new_request_id)
-            self.moves, self.looks, self.moving = Moves(caller), Looks(self.runner, self.prefix), Moving(caller)
+            self.moves, self.looks, self.moving = Moves(caller, Told()), Looks(self.runner, self.prefix), Moving(caller)
         self.listener = Listener(options, self.runner, hub, prefix=self.prefix, channel=channel_of(options.prefix))
 
     async def prefixes(self) -> list[str]:

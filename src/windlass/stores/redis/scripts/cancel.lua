@@ -1,25 +1,28 @@
--- once: asked base lines news places jobs standing holders holds ends gate
--- End waiting jobs, {id} by {id}, and flag running ones; ask.keep tells by queue whether a cancelled job is kept.
+-- once: asked base lines news places jobs standing holders holds ends gate damage each
+-- End waiting jobs and flag running ones; ask.keep tells by queue whether a cancelled job is kept. The reply has for each
+-- what became of it, or {id, why} where it is damaged.
 if AWAY then
     return AWAY, false
 end
-local answers = {}
-for at, id in ipairs(ask.ids) do
+
+local function cancel(id)
     local job = read_job(id)
     if not job or is_finished(job) then
-        answers[at] = 'not_found'
+        return 'not_found'
     elseif job.state == 'running' then
         call('HSET', job.hash, 'cancel', 1)
         tell('flags')
-        answers[at] = 'requested'
-    else
-        local keep = ask.keep[job.queue]
-        if keep == nil then
-            keep = ask.keep['']
-        end
-        end_job(job, 'cancelled', keep)
-        answers[at] = 'removed'
+        return 'requested'
     end
+    local keep = ask.keep[job.queue]
+    if keep == nil then
+        keep = ask.keep['']
+    end
+    end_job(job, 'cancelled', keep)
+    return 'removed'
 end
+
+local answers = {}
+each(ask.ids, answers, cancel, as_damaged)
 finish()
 return cmsgpack.pack(answers)

@@ -1,10 +1,11 @@
--- once: asked base lines news places jobs standing
+-- once: asked base lines news places jobs standing damage each drain
 -- Delete finished records past their retention, the oldest first. ask.keep has by queue ('' for all others) the spans
--- by state, none where they stay for ever; ask.most bounds the records per queue and end. The reply is how many.
+-- by state, none where they stay for ever; ask.most bounds the records per queue and end. The reply is
+-- {how many, {id, why} for each that is damaged}.
 local done = 0
 
-local function remove(queue, ended, ids)
-    for _, id in ipairs(ids) do
+local function remove(queue, ended, limit, page)
+    done = done + drain(limit, page, function(id)
         local job = read_job(id)
         -- a server that is allowed to forget may have forgotten it
         if job then
@@ -15,22 +16,25 @@ local function remove(queue, ended, ids)
             part(P .. 'dead|' .. queue, id)
             call('DEL', P .. 'history|' .. id, P .. 'log|' .. id)
         end
-    end
-    done = done + #ids
-    flush()
+        return true
+    end)
 end
 
 for _, queue in ipairs(call('SMEMBERS', P .. 'queues')) do
     local keep = ask.keep[queue] or ask.keep['']
     for _, state in ipairs({'succeeded', 'dead', 'cancelled'}) do
         local ended = P .. 'ended|' .. queue .. '|' .. state
-        local over = ask.most and math.min(call('ZCARD', ended) - ask.most, ask.limit - done) or 0
-        if over > 0 then
-            remove(queue, ended, call('ZRANGE', ended, 0, over - 1))
+        if ask.most then
+            remove(queue, ended, ask.limit - done, function(passed, most)
+                local over = math.min(passed + most, call('ZCARD', ended) - ask.most)
+                return over > passed and call('ZRANGE', ended, passed, over - 1) or {}
+            end)
         end
         if done < ask.limit and keep[state] then
             local upto = int(now - keep[state])
-            remove(queue, ended, call('ZRANGE', ended, '-inf', upto, 'BYSCORE', 'LIMIT', 0, ask.limit - done))
+            remove(queue, ended, ask.limit - done, function(passed, most)
+                return call('ZRANGE', ended, '-inf', upto, 'BYSCORE', 'LIMIT', passed, most)
+            end)
         end
     end
 end
@@ -43,4 +47,4 @@ for _, name in ipairs(call('ZRANGE', P .. 'unpacked_at', '-inf', int(now - ask.p
     call('HDEL', P .. 'unpacked', name)
     call('ZREM', P .. 'unpacked_at', name)
 end
-return cmsgpack.pack(done), done > 0
+return cmsgpack.pack({done, damaged}), done > 0

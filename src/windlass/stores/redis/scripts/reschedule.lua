@@ -1,19 +1,23 @@
--- once: asked base lines news places jobs standing gate
--- Let waiting jobs run at ask.run_at, or now when there is none or it is past.
+-- once: asked base lines news places jobs standing gate damage each
+-- Let waiting jobs run at ask.run_at, or now when there is none or it is past. The reply has for each what became of it, or
+-- {id, why} where it is damaged.
 if AWAY then
     return AWAY, false
 end
-local answers = {}
-for at, id in ipairs(ask.ids) do
+local run_at = ask.run_at and math.max(tonumber(ask.run_at), now) or now
+
+local function reschedule(id)
     local job = read_job(id)
     if not job then
-        answers[at] = 'not_found'
+        return 'not_found'
     elseif not is_waiting(job) then
-        answers[at] = 'wrong_state'
-    else
-        wait_until(job, ask.run_at and math.max(tonumber(ask.run_at), now) or now)
-        answers[at] = 'done'
+        return 'wrong_state'
     end
+    wait_until(job, run_at)
+    return 'done'
 end
+
+local answers = {}
+each(ask.ids, answers, reschedule, as_damaged)
 finish()
 return cmsgpack.pack(answers)

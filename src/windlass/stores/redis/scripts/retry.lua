@@ -1,5 +1,6 @@
--- once: asked base lines news places jobs standing holders holds gate
--- Give dead and cancelled jobs a full new budget, pending now.
+-- once: asked base lines news places jobs standing holders holds gate damage each
+-- Give dead and cancelled jobs a full new budget, pending now. The reply has for each what became of it, or {id, why}
+-- where it is damaged.
 if AWAY then
     return AWAY, false
 end
@@ -17,21 +18,22 @@ local function takes_key_again(job)
     return true
 end
 
-local answers = {}
-for at, id in ipairs(ask.ids) do
+local function retry(id)
     local job = read_job(id)
     if not job then
-        answers[at] = 'not_found'
+        return 'not_found'
     elseif job.state ~= 'dead' and job.state ~= 'cancelled' then
-        answers[at] = 'wrong_state'
+        return 'wrong_state'
     elseif not takes_key_again(job) then
-        answers[at] = 'key_held'
-    else
-        job.attempt = 0
-        wait_until(job, now)
-        call('HDEL', job.hash, 'error', 'finished_at', 'result', 'result_codec', 'cancel')
-        answers[at] = 'done'
+        return 'key_held'
     end
+    job.attempt = 0
+    wait_until(job, now)
+    call('HDEL', job.hash, 'error', 'finished_at', 'result', 'result_codec', 'cancel')
+    return 'done'
 end
+
+local answers = {}
+each(ask.ids, answers, retry, as_damaged)
 finish()
 return cmsgpack.pack(answers)

@@ -1,5 +1,5 @@
--- What a job carries, as it is kept: the codec, a text, and the payload, bytes, each behind how long it is. cmsgpack knows texts
--- alone, and no bytes, so this is read by hand.
+-- What a job carries, as it is kept: the codec, a text, and the payload, bytes, each behind how long it is. cmsgpack knows
+-- texts alone, and no bytes, so this is read by hand.
 
 -- where in a body the kind of bytes stands that the payload is, with how long it is behind that
 local function payload_at(body)

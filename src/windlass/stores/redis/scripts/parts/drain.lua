@@ -7,8 +7,8 @@ local function note_damage(id, why)
     return false
 end
 
--- Do a step for the ids of a line, which page(passed, most) reads, until `limit` of them have left it; it returns whether the
--- job leaves. Return how many have left.
+-- Do a step for the ids of a line, which page(passed, most) reads, until `limit` of them have left it; it returns whether
+-- the job leaves. Return how many have left.
 local function drain(limit, page, step)
     local left, passed = 0, 0
     while left < limit do

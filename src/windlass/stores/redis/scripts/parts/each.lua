@@ -26,3 +26,8 @@ local function each(many, results, step, refuse)
         at = at + 1
     end)
 end
+
+-- what is told of a damaged job to whoever asked for it by its id
+local function as_damaged(id, why)
+    return {id, why}
+end

@@ -10,8 +10,8 @@ local function holder(name)
     return held and not is_over(held) and held or nil
 end
 
--- Whether a job holds its key. Whoever is going to free it asks before the first write of the job, since this fails where the
--- holder is damaged; it is asked once.
+-- Whether a job holds its key. Whoever is going to free it asks before the first write of the job, since this fails where
+-- the holder is damaged; it is asked once.
 local function holds_it(job)
     if job.holds == nil then
         local found = call('GET', P .. 'hold|' .. job.hold[1])

@@ -9,8 +9,8 @@ local function sound_head(...)
     return ...
 end
 
--- What moves need to know of a job, or nil. An error is raised where something of it is damaged, so whoever reads a job before
--- the first write of it can write all of it.
+-- What moves need to know of a job, or nil. An error is raised where something of it is damaged, so whoever reads a job
+-- before the first write of it can write all of it.
 local function read_job(id)
     local hash = job_key(id)
     local found = call('HMGET', hash, 'head', 'state', 'run_at', 'claim', 'hold', 'key')

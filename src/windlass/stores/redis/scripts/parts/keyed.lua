@@ -16,9 +16,9 @@ local function waits_now(id)
     return job and is_waiting(job)
 end
 
--- Return {key, holder, why} if one of the jobs would meet a key that refuses it, or {id, why} of a damaged job that one would
--- replace, and write nothing. What will be different by then: holders by name (false for none), the id of a job that is
--- gone, of one that waits.
+-- Return {key, holder, why} if one of the jobs would meet a key that refuses it, or {id, why} of a damaged job that one
+-- would replace, and write nothing. What will be different by then: holders by name (false for none), the id of a job that
+-- is gone, of one that waits.
 local function conflict_of(jobs, holders, gone, waiting_id)
     local waiting = {}
     if waiting_id then
