@@ -1,8 +1,9 @@
 """Queues that are spread, whose names were lost at home with its last moments: they go on, and are known again."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.redis.asking import ask
 from tests.redis.keys import keys_of, prefix_of, servers_of, with_options
 from tests.redis.server import new_url
 from tests.stores.redis.calls import opened, settlement, wanting
+from windlass.core.errors import StoreUnavailable
 from windlass.core.filters import JobFilter
 from windlass.core.job import Note, Token
 from windlass.core.looks import ServerRecord
@@ -18,6 +20,9 @@ from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.stores.redis import queues
+from windlass.stores.redis.line import Refused
+from windlass.stores.redis.runner import Runner
+from windlass.stores.redis.wire import Wire
 from windlass.testing.conformance.given import MINUTE, a_job, claim_one
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -156,3 +161,34 @@ async def test_a_stale_token_of_a_queue_that_is_not_there_writes_nothing(url: st
     assert await other.settle([stale]) == [Settled.LOST]
 
     assert keys_of(url) == before
+
+
+async def test_a_round_tries_home_for_a_moment_and_passes_it_by_for_a_while_then(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    home = f"{{{prefix_of(url)}}}|"
+    sent = 0
+    run_on = Runner.run_on
+
+    async def loading_at_home(where: Runner, wire: Wire, call: Any, deadline: float) -> bytes:  # noqa: ANN401 - a private type
+        nonlocal sent
+        if call.prefix == home:
+            sent += 1
+            raise Refused("LOADING the server of home alone, as of a shard for itself")
+        return await run_on(where, wire, call, deadline)
+
+    async with opened(with_options(url, "timeout=30")) as store:
+        await store.enqueue([a_job("q"), a_job("q")])
+        await store.claim(wanting("q", limit=2, lease=MINUTE * 0))
+        monkeypatch.setattr(Runner, "run_on", loading_at_home)
+
+        async with asyncio.timeout(15):
+            rescued = await store.rescue(RescueRequest(), KEEP_ALL)
+        tried, sent = sent, 0
+
+        assert (len(rescued), tried > 0) == (2, True)
+        with pytest.raises(StoreUnavailable, match="passed by"):
+            await store.promote(limit=5)
+        with pytest.raises(StoreUnavailable, match="passed by"):
+            await store.rescue(RescueRequest(queues=["q", "never"]), KEEP_ALL)
+        assert sent == 0

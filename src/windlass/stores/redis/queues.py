@@ -137,11 +137,10 @@ class Queues:
             return await self.of(queue)
         return self.claims(queue)
 
-    async def known(self, queue: str) -> Part | None:
+    async def known(self, queue: str, *, in_round: bool = False) -> Part | None:
         """Return the keys of a queue whose name was written down before."""
-        if queue not in self._parts and queue not in await self.names():
-            return None
-        return await self.of(queue)
+        names = self._parts if queue in self._parts else await self._names(self._rounds if in_round else self._runner)
+        return await self.of(queue, in_round=in_round) if queue in names else None
 
     async def names(self) -> list[str]:
         """Return the names of all queues, in order; those that home has lost are written there again."""
@@ -150,7 +149,7 @@ class Queues:
     async def names_in_round(self, failures: Failures) -> list[str]:
         """Return the names of all queues; where home does not answer, those that this process knows."""
         with failures.noted():
-            return await self.names()
+            return await self._names(self._rounds)
         return sorted(self._parts)
 
     async def _names(self, runner: Runs) -> list[str]:

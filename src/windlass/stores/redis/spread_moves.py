@@ -160,7 +160,7 @@ class SpreadMoves:
             if len(rescued) < request.limit:
                 asked = request._replace(queues=[name], limit=request.limit - len(rescued))
                 with failures.noted():
-                    part = await self._queues.known(name)
+                    part = await self._queues.known(name, in_round=True)
                     rescued += [] if part is None else await part.round.rescue(asked, retention)
         failures.throw_unless(bool(rescued))
         return rescued
@@ -172,7 +172,8 @@ class SpreadMoves:
         for name in await self._queues.names_in_round(failures):
             if done < limit:
                 with failures.noted():
-                    done += await (await self._queues.of(name)).round.promote(limit=limit - done)
+                    part = await self._queues.of(name, in_round=True)
+                    done += await part.round.promote(limit=limit - done)
         failures.throw_unless(done > 0)
         return done
 
