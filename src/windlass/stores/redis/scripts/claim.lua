@@ -20,8 +20,10 @@ local function check(found)
     end
 end
 
+local OF_CLAIM = array(13)
+
 local function claim_of(id, found, token, attempt, delivery, claimed_at, lease)
-    return array(13)
+    return OF_CLAIM
         .. cmsgpack.pack(
             id, token, attempt, delivery, claimed_at, lease, tonumber(found.run_at), found.error, found.cancel == '1',
             found.key
@@ -79,9 +81,11 @@ end
 local function lines_of(names)
     local lines = {}
     for _, queue in ipairs(names) do
+        local leased = P .. 'leased|' .. queue
         for _, kind in ipairs(call('SMEMBERS', P .. 'kinds|' .. queue)) do
             if not ask.kinds or ask.kinds[kind] then
-                lines[#lines + 1] = {queue = queue, kind = kind, key = ready_key(queue, kind), taken = 0, read = 0}
+                local key = ready_key(queue, kind)
+                lines[#lines + 1] = {queue = queue, kind = kind, key = key, leased = leased, taken = 0, read = 0}
             end
         end
     end
@@ -123,7 +127,7 @@ local function wants_more()
 end
 
 -- choose a job, if it is there; whatever can fail, since it is damaged, does so here, where nothing is written yet
-local function add(id, queue)
+local function add(id, leased)
     local hash = job_key(id)
     local found = fields_of(hash)
     -- a server that is allowed to forget may have forgotten it
@@ -131,7 +135,7 @@ local function add(id, queue)
         return
     end
     check(found)
-    local job = {id = id, hash = hash, leased = P .. 'leased|' .. queue, found = found, attempt = 1, delivery = 1}
+    local job = {id = id, hash = hash, leased = leased, found = found, attempt = 1, delivery = 1}
     if found.claim then
         local _, attempt, delivery = cmsgpack.unpack(found.claim)
         job.attempt, job.delivery = attempt + 1, delivery + 1
@@ -175,7 +179,7 @@ local function choose(names)
                 end
             end
             id = string.sub(open[best].head, ID_FROM)
-            add(id, open[best].queue)
+            add(id, open[best].leased)
             pass()
         end
     end
