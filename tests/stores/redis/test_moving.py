@@ -122,6 +122,8 @@ async def test_jobs_that_have_ended_are_looked_at_once_however_many_parcels_are_
     await ended(store, 60)
     waiting = [a_job("q") for _ in range(30)]
     await store.enqueue(waiting)
+    # a script that the server does not know yet is sent twice
+    await store.let_go(jobs=[*await packed(store, limit=1), a_job("q").id][1:])
     requests: list[int] = []
     async with opened(proxy.url) as through:
         for _ in range(3):
