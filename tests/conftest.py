@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -147,7 +147,7 @@ async def new_store(request: pytest.FixtureRequest, clock: FakeClock) -> AsyncIt
         # one that has handed over what it did may still be on its way out
         assert eventually(lambda: _threads() <= threads, PATIENCE), _threads()
         # the ends of connections may be noticed a moment later, by who listens in this process too
-        assert eventually(lambda: _files() <= files, PATIENCE), _files() - files
+        assert eventually(lambda: _files() <= files, PATIENCE), _told(_files() - files)
         assert eventually(lambda: sessions_of(name) <= sessions, PATIENCE), sessions_of(name)
 
 
@@ -187,3 +187,12 @@ def _files() -> set[str]:
         with suppress(FileNotFoundError):
             found.add(str(link.readlink()))
     return found
+
+
+def _told(files: Iterable[str]) -> dict[str, str]:
+    """Return these files, and of connections the ports of their ends, which tell who opened them."""
+    connections: dict[str, str] = {}
+    for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]:
+        _, ours, theirs, _, _, _, _, _, _, inode, *_ = line.split()
+        connections[f"socket:[{inode}]"] = f"{int(ours.split(':')[1], 16)} to {int(theirs.split(':')[1], 16)}"
+    return {name: connections.get(name, "") for name in files}
