@@ -124,7 +124,7 @@ class FailoverWork(ABC):
         self.done.servers.update(self._known())
 
     def _known(self) -> dict[str, str]:
-        return {server: self._started[pid] for pid, server in self._reader.pids().items() if pid in self._started}
+        return {server: self._started[pid] for server, pid in self._reader.pids().items() if pid in self._started}
 
     def _let_work(self, jobs: float) -> None:
         """Wait until so many jobs more have ended."""

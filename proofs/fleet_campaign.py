@@ -197,7 +197,7 @@ class Campaign:
         self._tail.entries.clear()
         if time.monotonic() > self._learnt_at + LEARN_EVERY:
             self._learnt_at = time.monotonic()
-            self.done.pids |= {server: pid for pid, server in self._reader.pids().items()}
+            self.done.pids |= self._reader.pids()
         return True
 
     def _eventually(self, true: Callable[[], bool], seconds: float) -> bool:
@@ -228,7 +228,8 @@ class Campaign:
 
     def _servers_of(self, life: Life) -> dict[int, str]:
         """Return the servers of one start that live and are known to the store, by process."""
-        known = {pid: server for server, pid in self.done.pids.items() if server not in self.done.killed_at}
+        # the youngest of a process: one that could not start may still be registered under its first id
+        known = {pid: server for server, pid in sorted(self.done.pids.items()) if server not in self.done.killed_at}
         mine = [pid for pid, name in self._started.items() if name.startswith(f"{life.name} ")]
         return {pid: known[pid] for pid in mine if pid in known and lives(pid)}
 
@@ -245,9 +246,10 @@ class Campaign:
         else:
             life.child_kills += 1
             self.done.child_kills += gone
-        for pid, server in servers.items():
-            self.done.killed_at[server] = now
-            self.done.killed.add(self._started[pid])
+        self.done.killed.update(self._started[pid] for pid in servers)
+        for server, pid in self.done.pids.items():
+            if pid in servers:
+                self.done.killed_at.setdefault(server, now)
 
     def _stand_still(self) -> None:
         """Stop a server that works until others have begun most of what it holds, and wait for its late ends."""

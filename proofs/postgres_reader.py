@@ -110,9 +110,9 @@ class PostgresReader:
         """Return the servers that are registered."""
         return [row[0] for row in self.rows("select id from windlass_server")]
 
-    def pids(self) -> dict[int, str]:
-        """Return the servers that are registered, by their process."""
-        return {json.loads(record)["pid"]: name for name, record in self.rows("select id, record from windlass_server")}
+    def pids(self) -> dict[str, int]:
+        """Return the processes of the servers that are registered."""
+        return {name: json.loads(record)["pid"] for name, record in self.rows("select id, record from windlass_server")}
 
     def counts_off(self) -> list[str]:
         """Return the queues whose counts, kept and not yet added up, differ from a full count of their jobs."""

@@ -194,11 +194,11 @@ class RedisReader:
         with self.reading() as client:
             return [name.decode() for name in client.hkeys(self.key("servers"))]
 
-    def pids(self) -> dict[int, str]:
-        """Return the servers that are registered, by their process."""
+    def pids(self) -> dict[str, int]:
+        """Return the processes of the servers that are registered."""
         with self.reading() as client:
             records = client.hgetall(self.key("servers"))
-        return {json.loads(record)["pid"]: name.decode() for name, record in records.items()}
+        return {name.decode(): json.loads(record)["pid"] for name, record in records.items()}
 
     def counts_off(self) -> list[str]:
         """Return the lines that have another length than there are jobs for them."""

@@ -85,10 +85,10 @@ class SlateReader:
         """Return the servers that are registered."""
         return [key[1:].decode() for key in self.found if key.startswith(b"w")]
 
-    def pids(self) -> dict[int, str]:
-        """Return the servers that are registered, by their process."""
+    def pids(self) -> dict[str, int]:
+        """Return the processes of the servers that are registered."""
         records = {key[1:].decode(): value for key, value in self.found.items() if key.startswith(b"w")}
-        return {msgspec.msgpack.decode(value)["pid"]: name for name, value in records.items()}
+        return {name: msgspec.msgpack.decode(value)["pid"] for name, value in records.items()}
 
     def counts_off(self) -> list[str]:
         """Return the queues whose kept counts differ from a full count of their jobs."""

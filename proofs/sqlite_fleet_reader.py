@@ -60,10 +60,10 @@ class SqliteFleetReader(SqliteReader):
         )
         return [Claimed(*row) for row in rows]
 
-    def pids(self) -> dict[int, str]:
-        """Return the servers that are registered, by their process."""
+    def pids(self) -> dict[str, int]:
+        """Return the processes of the servers that are registered."""
         return {
-            json.loads(record)["pid"]: name for name, record in self._rows("select id, record from windlass_server")
+            name: json.loads(record)["pid"] for name, record in self._rows("select id, record from windlass_server")
         }
 
     def version(self) -> str:
