@@ -42,7 +42,7 @@ export PIP_REQUIRE_VIRTUALENV := 0
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help demo screenshots test test-lowest check format lint imports types mypy pyright examples bench proof build clean
+.PHONY: help statement demo screenshots test test-lowest check format lint imports types mypy pyright examples bench proof build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,8 +89,12 @@ bench: $(VENV)/.ready-bench ## measure Windlass beside its peers
 proof: $(VENV)/.ready ## run one long campaign against a promise: make proof PART=...
 	$(RUN) -m proofs $(PART) $(ARGS)
 
-build: $(UV) ## build the wheel and the source archive into dist/
+statement: $(VENV)/.ready ## print a SQL statement in full: make statement STORE=sqlite NAME=claim
+	@$(RUN) -c "from windlass.stores.$(STORE).statements import sql; print(sql('$(NAME)'))"
+
+build: $(UV) ## build the wheels and the source archive into dist/
 	$(UV) build --quiet --out-dir dist
+	$(UV) build --quiet --out-dir dist --wheel packaging/windlass-conformance
 
 clean: ## delete all that these targets made
 	rm -rf .venv .venv-* .tools dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

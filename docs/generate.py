@@ -13,12 +13,13 @@ from typing import Any
 import click
 import msgspec
 
-from windlass.api.operations import OPERATIONS, Operation, Repeat
+from windlass.api.operations import OPERATIONS, Operation
 from windlass.api.roles import Role
 from windlass.cli.program import program
 from windlass.core import errors
 from windlass.core.errors import WindlassError
 from windlass.core.states import MOVES, State
+from windlass.core.store_calls import RepeatSafety
 from windlass.exit_codes import MEANINGS
 from windlass.http.openapi import STATUSES, document
 
@@ -113,7 +114,7 @@ def http_api() -> str:
     )
 
 
-_REPEATS = {Repeat.SAME: "", Repeat.STORE: " (1)", Repeat.REPLY: " (2)"}
+_REPEATS = {RepeatSafety.SAME: "", RepeatSafety.STORE: " (1)", RepeatSafety.REPLY: " (2)"}
 
 
 def _roles(operation: Operation[Any, Any]) -> str:

@@ -20,7 +20,7 @@ from proofs.ledger import Entry, Ledger, read
 from proofs.report import Report
 from windlass import Client
 from windlass.core.failpoint import arm
-from windlass.stores.sqlite import checkpoint
+from windlass.stores.sqlite import committer
 
 PROMISE = "no checkpoint of ours meets a commit: no row is lost and the file stays whole"
 QUEUE = "work"
@@ -95,7 +95,7 @@ def _goes_on(over: Path) -> bool:
 async def write(ledger: Ledger, database: Path, due_after: int, over: Path) -> None:
     """Enqueue, claim and settle, with a checkpoint at nearly every commit."""
     ledger.write("started")
-    checkpoint.DUE_AFTER = due_after
+    committer.CHECKPOINT_DUE_AFTER = due_after
     made = Counter[str]()
     arm("sqlite.checkpoint.after", lambda: made.update(["checkpoint"]))
     async with windlass.connect(f"sqlite:///{database}") as client, asyncio.TaskGroup() as group:

@@ -11,6 +11,7 @@ from tempfile import mkdtemp
 from proofs import (
     checkpoints,
     child_kills,
+    crowds,
     exactly_once,
     failover,
     failpoints,
@@ -86,6 +87,7 @@ PARTS: dict[str, Callable[[Path, int], Report]] = {
         folder, signals.Plan(stops=100 // scale, jobs=25_000 // scale, early=max(10 // scale, 2))
     ),
     "child-kills": lambda folder, scale: child_kills.prove(folder, child_kills.Plan(kills=max(50 // scale, 2))),
+    "crowds": lambda folder, scale: crowds.prove(folder, crowds.Plan(seconds=20 / scale)),
     "schedules": lambda folder, scale: schedules.prove(
         folder, schedules.Plan(seconds=60 / scale, kills=max(30 // scale, 4))
     ),

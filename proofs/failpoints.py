@@ -22,7 +22,7 @@ from windlass.core.duration import to_micros
 from windlass.core.ids import JobId
 from windlass.core.schedule import FireOutcome, Firing, Schedule, prepared
 from windlass.core.store import Store
-from windlass.stores.sqlite import checkpoint
+from windlass.stores.sqlite import committer
 from windlass.testing.failpoints import VARIABLE, arm_from_environment
 
 PROMISE = "killed at any step, nothing acknowledged is lost, and the file opens clean and works on"
@@ -109,7 +109,7 @@ async def work(ledger: Ledger, database: Path, fault: str) -> None:
     """A little of everything, one call after the other; each is noted before and after."""
     os.environ[VARIABLE] = fault
     arm_from_environment()
-    checkpoint.DUE_AFTER = 20
+    committer.CHECKPOINT_DUE_AFTER = 20
     ledger.write("started")
     async with windlass.connect(f"sqlite:///{database}", max_attempts=100) as client:
         due = Schedule(

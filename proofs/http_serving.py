@@ -40,6 +40,10 @@ class ServingProcess:
         return f"http://{HOST}:{self._port}"
 
     @property
+    def port(self) -> int:
+        return self._port
+
+    @property
     def pid(self) -> int:
         assert self._process is not None
         return self._process.pid

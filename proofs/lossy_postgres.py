@@ -15,7 +15,7 @@ from windlass import Client
 MARKERS: Final[Mapping[Change, str]] = {
     "anything": "windlass_receipt",
     "enqueue": "insert into windlass_job",
-    "claim": "attempt = attempt + 1",
+    "claim": "attempt = least(attempt",
     "promote or claim": "windlass_job",
     "succeed": "state = 'succeeded'",
     "forget": "delete from windlass_job",

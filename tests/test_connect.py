@@ -35,6 +35,26 @@ WRONG_URLS = [
 ]
 
 
+@pytest.mark.parametrize(
+    "url, same",
+    [
+        ("postgresql+asyncpg://ann:pw@db/shop", "postgresql://ann:pw@db/shop"),
+        ("postgresql+psycopg_async://ann@db/shop", "postgres://ann@db/shop"),
+        ("postgres+psycopg2://ann@db/shop", "postgres://ann@db/shop"),
+        ("SQLite+aiosqlite:///jobs.db", "sqlite:///jobs.db"),
+    ],
+)
+def test_a_url_of_sqlalchemy_leads_to_the_same_store(url: str, same: str) -> None:
+    assert lead_to_one_store(url, same)
+    assert type(open_store(url)) is type(open_store(same))
+    assert lead_to_one_store(without_creating(url), same)
+
+
+def test_a_url_of_sqlalchemy_with_a_driver_of_another_database_is_refused() -> None:
+    with pytest.raises(InvalidURL, match=r"no store has the scheme 'sqlite\+asyncpg'"):
+        open_store("sqlite+asyncpg:///jobs.db")
+
+
 @pytest.mark.parametrize("url, advice", WRONG_URLS)
 def test_a_wrong_url_is_refused_at_once_with_advice(url: str, advice: str) -> None:
     with pytest.raises(InvalidURL) as refused:

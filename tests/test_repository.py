@@ -12,7 +12,7 @@ import pytest
 import windlass
 
 ROOT = Path(__file__).resolve().parent.parent
-PLACES = (".ci", "benchmarks", "docs", "examples", "proofs", "src", "tests")
+PLACES = (".ci", "benchmarks", "docs", "examples", "packaging", "proofs", "src", "tests")
 HOME_OF_SOMEBODY = re.compile(r"(?<![\w.])/(?:home|Users|root)/\w|[A-Z]:\\Users\\")
 RELATIVE_LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
 

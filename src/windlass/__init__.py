@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from windlass.app.app import App
-    from windlass.app.call import Call
-    from windlass.app.handle import BlockingHandle, Handle
+    from windlass.app.handle import BlockingHandle, Call, Handle
     from windlass.app.handler import Handler
     from windlass.blocking.client import BlockingClient
     from windlass.client.client import Client
@@ -23,10 +22,12 @@ if TYPE_CHECKING:
         DecodeError,
         EncodeError,
         Fenced,
+        IdConflict,
         InvalidName,
         InvalidURL,
         InvalidValue,
         JobCancelled,
+        JobConflict,
         JobDead,
         JobNotFound,
         LockLost,
@@ -70,6 +71,18 @@ if TYPE_CHECKING:
         Progress,
         Token,
     )
+    from windlass.core.names import (
+        MAX_ATTEMPTS,
+        MAX_ERROR,
+        MAX_HEADER,
+        MAX_KEY,
+        MAX_LOG_LINE,
+        MAX_NAME,
+        MAX_PAYLOAD,
+        MAX_PRIORITY,
+        MAX_TRACEBACK,
+        MAX_VALUE,
+    )
     from windlass.core.requests import NOT_FOUND, REMOVED, REQUESTED, CancelOutcome
     from windlass.core.retry import Exponential, Fixed, Linear, NoRetry
     from windlass.core.schedule import Schedule
@@ -81,12 +94,22 @@ if TYPE_CHECKING:
     from windlass.engine.config import ServerConfig
     from windlass.engine.context import Context, current
     from windlass.engine.server import Server
-    from windlass.handlers.given import given
-    from windlass.handlers.secret import Secret
+    from windlass.handlers.marked import Secret
+    from windlass.handlers.signature import given
 
     __version__: str
 
 __all__ = [
+    "MAX_ATTEMPTS",
+    "MAX_ERROR",
+    "MAX_HEADER",
+    "MAX_KEY",
+    "MAX_LOG_LINE",
+    "MAX_NAME",
+    "MAX_PAYLOAD",
+    "MAX_PRIORITY",
+    "MAX_TRACEBACK",
+    "MAX_VALUE",
     "NOT_FOUND",
     "PRIORITY_HIGH",
     "PRIORITY_LOW",
@@ -116,11 +139,13 @@ __all__ = [
     "Fixed",
     "Handle",
     "Handler",
+    "IdConflict",
     "InvalidName",
     "InvalidURL",
     "InvalidValue",
     "Job",
     "JobCancelled",
+    "JobConflict",
     "JobDead",
     "JobFilter",
     "JobId",
@@ -181,8 +206,7 @@ __all__ = [
 
 _HOMES = {
     "windlass.app.app": ("App",),
-    "windlass.app.call": ("Call",),
-    "windlass.app.handle": ("BlockingHandle", "Handle"),
+    "windlass.app.handle": ("BlockingHandle", "Call", "Handle"),
     "windlass.app.handler": ("Handler",),
     "windlass.blocking": ("BlockingClient",),
     "windlass.client": ("Client",),
@@ -201,13 +225,25 @@ _HOMES = {
     "windlass.core.signals": ("Cancel", "PermanentFailure", "Release", "Retry", "Snooze"),
     "windlass.core.states": ("State",),
     "windlass.core.stats": ("QueueStats", "Totals"),
+    "windlass.core.names": (
+        "MAX_ATTEMPTS",
+        "MAX_ERROR",
+        "MAX_HEADER",
+        "MAX_KEY",
+        "MAX_LOG_LINE",
+        "MAX_NAME",
+        "MAX_PAYLOAD",
+        "MAX_PRIORITY",
+        "MAX_TRACEBACK",
+        "MAX_VALUE",
+    ),
     "windlass.core.requests": ("NOT_FOUND", "REMOVED", "REQUESTED", "CancelOutcome"),
     "windlass.core.unique": ("Unique",),
     "windlass.engine.config": ("ServerConfig",),
     "windlass.engine.context": ("Context", "current"),
     "windlass.engine.server": ("Server",),
-    "windlass.handlers.given": ("given",),
-    "windlass.handlers.secret": ("Secret",),
+    "windlass.handlers.marked": ("Secret",),
+    "windlass.handlers.signature": ("given",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, ParamSpec
@@ -123,6 +124,9 @@ def connect(
     keep_max: int | Unset | None = UNSET,
     queues: Mapping[str, QueueSettings] | None = None,
     services: bool = False,
+    rescue_interval: Duration | None = None,
+    prune_interval: Duration | None = None,
+    heartbeat_interval: Duration | None = None,
     poll_interval: Duration = 1.0,
     worker: str | None = None,
     codec: Codec = JSON,
@@ -134,8 +138,9 @@ def connect(
     In place of a URL it takes a store of your own, which it opens and closes. `token` is for http:// and https://, and
     is else read from WINDLASS_TOKEN; it is never shown.
     A wrong URL or setting is refused here. `queues` holds the settings of single queues, over those of the client.
-    `services=True` runs rescue, promotion and pruning in this process as a server does; on a store that is served they
-    run where it is served, and a line in the log says so.
+    `services=True` runs rescue, promotion and pruning in this process as a server does, at the intervals of a server
+    unless `rescue_interval`, `prune_interval` or `heartbeat_interval` is given; on a store that is served they run
+    where it is served, and a line in the log says so.
 
     ```python
     import windlass
@@ -155,9 +160,16 @@ def connect(
     given = QueueSettings(max_attempts, lease, priority, retry, keep_succeeded, keep_dead, keep_cancelled)
     most = store.features.keeps_at_most if isinstance(keep_max, Unset) else keep_max
     settings = resolve(given, queues, max_payload=max_payload, keep_max=most)
-    interval = _interval(poll_interval)
+    interval = _interval(poll_interval, "poll_interval").total_seconds()
     name = _default_worker() if worker is None else check_name(worker, "worker")
     spawn = TaskSpawn()
+    background = None
+    intervals = _intervals(
+        services=services, rescue_interval=rescue_interval, prune_interval=prune_interval,
+        heartbeat_interval=heartbeat_interval,
+    )  # fmt: skip
+    if services:
+        background = _services(store, settings, name=name, clock=clock, rng=rng, spawn=spawn, intervals=intervals)
     return Client(
         store,
         settings,
@@ -167,7 +179,7 @@ def connect(
         spawn=spawn,
         poll_interval=interval,
         worker=name,
-        services=_services(store, settings, name=name, clock=clock, rng=rng, spawn=spawn) if services else None,
+        services=background,
     )
 
 
@@ -416,22 +428,38 @@ _MIGRATORS: Final[Mapping[str, Callable[[StoreURL], Migrator]]] = {
 
 
 def _services(
-    store: Store, settings: Settings, *, name: str, clock: Clock, rng: Rng, spawn: Spawn
+    store: Store,
+    settings: Settings,
+    *,
+    name: str,
+    clock: Clock,
+    rng: Rng,
+    spawn: Spawn,
+    intervals: Mapping[str, timedelta],
 ) -> Background | None:
     if store.features.served:
         logger.info("services=True changes nothing here: whoever serves this store rescues, promotes and prunes")
         return None
     from windlass.engine.services import Services
 
-    return Services(store, settings, name=name, clock=clock, rng=rng, spawn=spawn)
+    return Services(store, settings, name=name, clock=clock, rng=rng, spawn=spawn, **intervals)
 
 
-def _interval(poll_interval: Duration) -> float:
-    interval = duration(poll_interval, "poll_interval")
-    if interval == ZERO:
-        message = "poll_interval must be more than zero: nobody can look all the time"
+def _intervals(*, services: bool, **given: Duration | None) -> dict[str, timedelta]:
+    """Return the intervals that services were given, by name."""
+    intervals = {name: _interval(value, name) for name, value in given.items() if value is not None}
+    if intervals and not services:
+        message = f"{' and '.join(intervals)} changes nothing without services=True: add it, or leave the interval out"
         raise InvalidValue(message)
-    return interval.total_seconds()
+    return intervals
+
+
+def _interval(value: Duration, what: str) -> timedelta:
+    interval = duration(value, what)
+    if interval == ZERO:
+        message = f"{what} must be greater than zero: give the time between two rounds, for example 1.0"
+        raise InvalidValue(message)
+    return interval
 
 
 def _default_worker() -> str:

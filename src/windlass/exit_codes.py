@@ -43,7 +43,7 @@ MEANINGS: Final[Mapping[ExitCode, str]] = {
     ),
     ExitCode.WRONG_USAGE: "wrong usage or settings; nothing was done",
     ExitCode.APP_NOT_LOADED: "the app could not be loaded",
-    ExitCode.NOT_FOUND: "there is no such job, schedule or token",
+    ExitCode.NOT_FOUND: "there is no such job, queue, schedule or token",
     ExitCode.STORE_UNAVAILABLE: "the store is not available, or its schema is not the one that this release works with",
     ExitCode.FENCED: "another process has taken the store over, and this one has stopped",
     ExitCode.HANGUP: "stopped at once by SIGHUP",

@@ -15,7 +15,11 @@ FORMS: Final = (
     "redis+cluster://host1,host2, slatedb+s3://bucket/prefix, slatedb+file:///folder, slatedb+memory://name or "
     "https://host"
 )
-_SHAPE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_SHAPE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+._-]*)://")
+_DATABASE_AND_DRIVER: Final = re.compile(
+    r"(postgres|postgresql)\+(?:asyncpg|psycopg|psycopg2|psycopg_async|pg8000)|(sqlite)\+(?:pysqlite|aiosqlite)"
+)
+"""The scheme of a SQLAlchemy URL that names a driver, as in postgresql+asyncpg. The stores choose their own driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +80,13 @@ def parse(url: object, schemes: Collection[str]) -> StoreURL:
         message = f"this is no store URL, it has no scheme://: {FORMS}"
         raise InvalidURL(message)
     scheme = shape[1].lower()
+    if of_sqlalchemy := _DATABASE_AND_DRIVER.fullmatch(scheme):
+        scheme = of_sqlalchemy[1] or of_sqlalchemy[2]
     if scheme not in schemes:
         message = f"no store has the scheme {scheme[:40]!r}{_meant(scheme, schemes)}: {FORMS}"
         raise InvalidURL(message)
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(f"{scheme}{url[shape.end(1) :]}")
     except ValueError:
         message = f"the part after {scheme}:// cannot be read: {FORMS}"
         raise InvalidURL(message) from None

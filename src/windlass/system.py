@@ -4,12 +4,16 @@ import asyncio
 import logging
 import os
 import random
+import sys
 import time
 from collections.abc import Callable, Coroutine
+from contextvars import Context
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 logger = logging.getLogger("windlass")
+
+T = TypeVar("T")
 
 
 class SystemClock:
@@ -71,3 +75,31 @@ class TaskSpawn:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("background task %s ended by an error", task.get_name(), exc_info=error)
+
+
+if sys.version_info >= (3, 12):
+
+    def eager_task(
+        work: Coroutine[Any, Any, T],
+        loop: asyncio.AbstractEventLoop,
+        *,
+        name: str | None = None,
+        context: Context | None = None,
+    ) -> asyncio.Task[T]:
+        """Run `work` up to its first wait at once, and the rest as a task of its own.
+
+        In `context`, or without one in a copy of the caller's.
+        """
+        return asyncio.Task(work, loop=loop, name=name, context=context, eager_start=True)
+
+else:
+
+    def eager_task(
+        work: Coroutine[Any, Any, T],
+        loop: asyncio.AbstractEventLoop,
+        *,
+        name: str | None = None,
+        context: Context | None = None,
+    ) -> asyncio.Task[T]:
+        """Run `work` as a task of its own: this Python begins none before its turn."""
+        return asyncio.Task(work, loop=loop, name=name, context=context)

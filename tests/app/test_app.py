@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import windlass
+from tests.each_store import new_url
 from windlass import AlreadyRunning, App, Context, InvalidName, InvalidURL, InvalidValue, Job, QueueSettings, State
 from windlass.connect import open_store
 from windlass.engine.served import Next, Served
@@ -62,6 +63,15 @@ def take(job: Job) -> Job:
 
 async def enqueue(app: App, number: int) -> None:
     await app.client.enqueue("default", {"number": number}, kind="send")
+
+
+async def pending(app: App) -> int:
+    async with app:
+        return (await app.client.stats()).pending
+
+
+def open_files() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
 
 
 def test_an_app_is_what_a_server_serves() -> None:
@@ -158,16 +168,30 @@ def test_an_app_that_was_left_open_is_opened_anew_in_the_next_event_loop(
     url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = with_a_job(url)
-    asyncio.run(enqueue(app, 1))
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(enqueue(app, 1))
+    # unlike asyncio.run this ends no asynchronous generators
+    loop.close()
 
     asyncio.run(enqueue(app, 2))
 
-    async def count() -> int:
-        async with app:
-            return (await app.client.stats()).pending
-
-    assert asyncio.run(count()) == 2
+    assert asyncio.run(pending(app)) == 2
     assert "was not closed before its event loop" in caplog.text
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres", "redis"])
+def test_an_app_closes_with_the_event_loop_that_it_was_opened_in(store: str, caplog: pytest.LogCaptureFixture) -> None:
+    with new_url(store) as url:
+        app = with_a_job(url)
+        asyncio.run(enqueue(app, 0))
+        files, threads = open_files(), threading.active_count()
+
+        for number in range(5):
+            asyncio.run(enqueue(app, number))
+
+        assert (open_files(), threading.active_count()) == (files, threads)
+        assert asyncio.run(pending(app)) == 6
+    assert "event loop" not in caplog.text
 
 
 async def test_an_app_is_open_in_one_event_loop_at_a_time(url: str) -> None:

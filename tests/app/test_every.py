@@ -429,5 +429,5 @@ def test_a_plain_run_of_an_eager_app_makes_no_job_by_itself() -> None:
         return "done"
 
     assert report.enqueue_sync().result() == "done"
-    assert len(app.blocking_client.jobs()) == 1
+    assert len(list(app.blocking_client.jobs())) == 1
     app.close_sync()

@@ -109,6 +109,21 @@ async def test_a_job_that_is_not_there_has_no_result(app: App) -> None:
     assert await handle.wait(1) == NotFound()
 
 
+def test_a_handle_by_id_blocks_in_code_without_an_event_loop() -> None:
+    app = App("memory://")
+
+    @app.job
+    def send(to: str) -> None: ...
+
+    enqueued = send.enqueue_sync("ada")
+
+    handle = send.handle_sync(enqueued.id)
+
+    assert (handle.id, handle.job().kind, handle.created) == (enqueued.id, send.kind, False)
+    assert handle.cancel() is CancelOutcome.REMOVED
+    app.close_sync()
+
+
 async def test_a_result_whose_record_went_with_its_end_is_not_kept(clock: FakeClock) -> None:
     async with App("memory://", clock=clock, keep_succeeded=0) as app:
 

@@ -93,6 +93,32 @@ def test_schedules_are_put_and_steered_by_blocking_calls(client: BlockingClient)
         client.schedules.pause("nightly")
 
 
+def test_what_is_listed_is_an_iterator_over_all_there_is(client: BlockingClient) -> None:
+    done = client.enqueue_many([NewJob("email") for _ in range(250)])
+    client.enqueue("joins", kv={f"part/{n:03}": b"v" for n in range(250)})
+
+    assert [job.id for job in client.jobs(JobFilter(queue="email"))] == [each.id for each in done]
+    assert len(list(client.kv.scan("part/"))) == 250
+    assert len(list(client.jobs(limit=120))) == 120
+    assert next(client.dead_jobs(), None) is None
+
+
+def test_a_wrong_argument_of_a_list_is_refused_before_its_first_step(client: BlockingClient) -> None:
+    with pytest.raises(InvalidValue, match="limit must be from 0"):
+        client.jobs(limit=-1)
+    with pytest.raises(InvalidValue, match="a kv prefix has at most"):
+        client.kv.scan("p" * 1025)
+
+
+def test_a_list_may_be_left_in_the_middle(client: BlockingClient) -> None:
+    client.enqueue_many([NewJob("email") for _ in range(250)])
+
+    first = next(client.jobs())
+
+    assert first.queue == "email"
+    assert len(list(client.jobs())) == 250
+
+
 def test_it_works_without_with_and_refuses_calls_after_its_close() -> None:
     client = windlass.connect_sync("memory://")
     client.enqueue("email")

@@ -1,7 +1,8 @@
+import asyncio
 import re
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.browser.conftest import OpenVisit
 from tests.browser.shop import Shop
@@ -33,6 +34,26 @@ async def test_rows_are_stepped_through_and_opened(visit: Visit) -> None:
     await visit.page.keyboard.press("Enter")
 
     await expect(visit.page).to_have_url(f"{visit.shop.url}/jobs/{jobs[1]}")
+
+
+async def test_a_row_in_focus_stays_in_focus_when_the_first_update_comes(visit: Visit) -> None:
+    jobs = await visit.shop.enqueue(3)
+    may_stream = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await may_stream.wait()
+        await route.continue_()
+
+    await visit.page.route("**/live/**", hold)
+    await visit.page.goto(f"{visit.shop.url}/jobs")
+    await _keys(visit.page, "j", "j")
+    await expect(visit.focused()).to_have_attribute("href", f"/jobs/{jobs[1]}")
+    may_stream.set()
+    await visit.page.locator("#pulse[data-state=live]").wait_for()
+    await visit.shop.enqueue(1)
+    await expect(visit.page.locator("[data-newer]")).to_be_visible()
+
+    await expect(visit.focused()).to_have_attribute("href", f"/jobs/{jobs[1]}")
 
 
 async def test_a_search_is_typed_and_sent(visit: Visit) -> None:

@@ -106,7 +106,7 @@ def test_without_receipts_lost_replies_do_things_twice(tmp_path: Path, monkeypat
         yield from receipts.write_receipt(changes, uuid4().hex, reply)
 
     for name in ("write_receipt", "write_receipt_unless_moved"):
-        monkeypatch.setattr(f"windlass.stores.postgres.calls.{name}", write_another)
+        monkeypatch.setattr(f"windlass.stores.postgres.commands.{name}", write_another)
 
     report = lost_replies.prove(tmp_path, lost_replies.Plan(replies=40))
 

@@ -161,7 +161,7 @@ def test_jobs_that_come_meanwhile_are_left(run: Run, given: Given, monkeypatch: 
     assert done.out == "1 job cancelled\n"
     assert states(given.pending) == [State.CANCELLED]
     with windlass.connect_sync(URL) as client:
-        assert len(client.jobs(JobFilter(queue="mail", state="pending"))) == 1
+        assert len(list(client.jobs(JobFilter(queue="mail", state="pending")))) == 1
 
 
 def test_ctrl_c_stops_between_two_chunks_and_what_was_done_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from windlass.core.errors import StoreUnavailable
 from windlass.core.ids import JobId
 from windlass.core.job import Job, Note, Progress
 from windlass.testing.clock import FakeClock
+from windlass.testing.conformance.given import UNKNOWN
 
 
 @pytest.fixture
@@ -83,6 +84,62 @@ def test_a_list_that_was_cut_says_how_to_go_on(run: Run, given: Given) -> None:
     assert [job["id"] for job in by_id["jobs"]] == [given.succeeded]
 
 
+def test_dead_jobs_are_listed_the_last_to_die_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = _dead_in_turn()
+    latest = [ids[number] for number in (1, 3, 0, 4, 2)]
+    monkeypatch.setattr(job_list, "PAGE", 2)
+
+    def shown(*words: str) -> list[str]:
+        return [job["id"] for job in run("dead", *words, "--json", "--url", URL).document["jobs"]]
+
+    first = run("dead", "--limit", "3", "--url", URL)
+    cursor = first.err.rsplit(maxsplit=1)[1]
+
+    assert shown() == latest
+    assert first.err == f"there may be more: go on with --before {cursor}\n"
+    assert run("dead", "--limit", "3", "--json", "--url", URL).document["next"] == cursor
+    assert shown("--before", cursor) == latest[3:]
+    assert shown("--before", latest[3]) == latest[4:]
+    assert run("dead", "--limit", "5", "--url", URL).err == ""
+    assert shown("--queue", "mail") == [each for each in latest if each in ids[::2]]
+    # with more to match by, those that are found are in that order
+    assert shown("--kind", "send") == latest
+    with windlass.connect_sync(URL) as client:
+        client.delete(latest[2])
+    assert shown("--before", cursor) == latest[3:]
+
+
+def _dead_in_turn() -> list[str]:
+    with windlass.connect_sync(URL) as client:
+        jobs = [windlass.NewJob(("mail", "sms")[number % 2], kind="send") for number in range(5)]
+        ids: list[str] = [done.id for done in client.enqueue_many(jobs)]
+        claims = [*client.claim_many("mail", limit=5), *client.claim_many("sms", limit=5)]
+        for number in (2, 4, 0, 3, 1):
+            [claim] = [claim for claim in claims if claim.job.id == ids[number]]
+            client.dead_letter(claim, "kaputt")
+    return ids
+
+
+def test_a_list_of_dead_jobs_that_was_cut_by_the_time_goes_on(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = _dead_in_turn()
+    monkeypatch.setattr(job_list, "PAGE", 2)
+    monkeypatch.setattr(job_list, "ENOUGH", -1.0)
+
+    cut = run("dead", "--json", "--url", URL).document
+
+    assert [job["id"] for job in cut["jobs"]] == [ids[1], ids[3]]
+    [*_, third] = run("dead", "--before", cut["next"], "--json", "--url", URL).document["jobs"]
+    assert third["id"] == ids[4]
+    assert run("dead", "--url", URL).err == (
+        f"the time was over before all was looked at: go on with --before {cut['next']}\n"
+    )
+
+
+def test_a_list_of_dead_jobs_begins_at_a_dead_job(run: Run, given: Given) -> None:
+    for cursor, code in ((given.pending, 1), ("4711", 2), ("1-x", 2), (f"{2**63}-1", 2), (UNKNOWN, 4)):
+        assert run("dead", "--before", cursor).code == code, cursor
+
+
 @pytest.mark.usefixtures("given")
 def test_a_list_ends_when_its_time_is_over_and_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_list, "ENOUGH", -1.0)
@@ -130,6 +187,19 @@ def test_everything_of_a_job_is_shown_but_its_secrets(run: Run, given: Given) ->
     assert told["history"][0]["failure"]["type"] == "ValueError"
     assert "hush" not in shown.out + str(told)
     assert "\x1b" not in shown.out + whole.out
+
+
+def test_an_operators_retry_and_the_module_of_an_error_are_shown(run: Run, given: Given) -> None:
+    run("jobs", "retry", given.dead, "--yes")
+
+    shown, told = run("jobs", "show", given.dead).out, run("jobs", "show", given.dead, "--json").document
+    why = run("why", given.dead).out
+
+    [delivery] = told["history"]
+    assert delivery["failure"]["module"] == "builtins"
+    assert delivery["retried_at"] is not None
+    assert "retried at" in " ".join(shown.split())
+    assert "an operator retried it" in why
 
 
 def test_progress_log_and_result_are_shown(run: Run, given: Given) -> None:

@@ -52,19 +52,23 @@ def test_queues_are_paused_and_resumed_by_name_and_the_audit_says_so(run: Run) -
         ("pause", "mail"),
     ]
     assert (entries[0]["actor"], entries[1]["actor"].partition("@")[2]) == ("ops", socket.gethostname())
-    assert "ops" in run("audit", "--limit", "1").out
+    cut = run("audit", "--limit", "1")
+    assert "ops" in cut.out
+    assert "there are older entries: see up to 10,000 with --limit" in cut.err
+    assert run("audit", "--limit", "2", "--json").document["more"] is True
+    assert run("audit", "--limit", "3", "--json").document["more"] is False
 
 
 @pytest.mark.usefixtures("given")
 def test_a_queue_that_is_not_there_is_paused_only_on_request_and_none_before_it(run: Run) -> None:
     done = run("queues", "pause", "mail", "reprots")
 
-    assert (done.code, done.out) == (2, "")
+    assert (done.code, done.out) == (4, "")
     assert done.err.startswith("error: no queue 'reprots' here: did you mean 'reports'?; --yes pauses it")
     with windlass.connect_sync(URL) as client:
         assert not client.stats("mail").paused
     assert run("queues", "pause", "future", "--yes").code == 0
-    assert run("queues", "resume", "futur").code == 2
+    assert run("queues", "resume", "futur").code == 4
 
 
 def test_an_empty_store_says_how_things_come_into_it(run: Run) -> None:
@@ -91,6 +95,19 @@ def test_servers_are_listed_live_and_gone(run: Run, monkeypatch: pytest.MonkeyPa
     assert (live[0]["name"], live[0]["state"], live[0]["queues"]) == ("alpha", "live", ["mail", "reports"])
     assert line[:6] == ["alpha", "box", "7", "live", "0", "mail,"]
     assert "gone" in gone.out
+
+
+def test_a_server_that_stops_is_listed_with_what_it_still_runs(run: Run) -> None:
+    now = datetime.now(UTC)
+    record = ServerRecord("a1", "alpha", "box", 7, "1.0", now, now, ("mail",), running=2, details={"stopping": "yes"})
+    with windlass.connect_sync(URL) as client:
+        client.run(lambda inner: inner.store.beat(record))
+
+    [server] = run("servers", "--url", URL, "--json").document["servers"]
+    line = run("servers", "--url", URL).out.splitlines()[1].split()
+
+    assert (server["state"], server["running"]) == ("stopping", 2)
+    assert line[:5] == ["alpha", "box", "7", "stopping", "2"]
 
 
 @pytest.mark.usefixtures("given")

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -43,8 +45,99 @@ def test_a_group_tells_whose_options_it_takes_without_a_command(run: Run, name: 
     assert "Without a command it takes the options of `list`." in run(name, "--help").out
 
 
-def test_the_version_is_told(run: Run) -> None:
-    assert run("--version").out == f"windlass {windlass.__version__}\n"
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_the_version_is_told(run: Run, flag: str) -> None:
+    assert run(flag).out == f"windlass {windlass.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [[], ["jobs"], ["jobs", "retry"], ["worker"], ["help"]])
+def test_the_help_of_a_command_is_shown_by_its_name(run: Run, words: list[str]) -> None:
+    assert run("help", *words) == run(*words, "--help")
+
+
+def test_a_job_is_explained_by_both_names_of_the_command(run: Run) -> None:
+    with windlass.connect_sync(URL) as client:
+        job = client.enqueue("mail")
+
+    told = [run(*words, job.id, "--url", URL, "--json").document for words in (["jobs", "why"], ["why"])]
+
+    assert [each["id"] for each in told] == [job.id, job.id]
+
+
+NAMES_A_STORE = [
+    ["stats"], ["doctor"], ["servers"], ["audit"], ["config"], ["top"], ["migrate"], ["queues"], ["queues", "list"],
+    ["jobs"], ["jobs", "list"], ["dead"], ["dead", "list"], ["schedules"], ["schedules", "list"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", NAMES_A_STORE, ids=" ".join)
+def test_the_store_may_be_the_argument_as_a_url_or_as_an_app(run: Run, words: list[str], app_file: Path) -> None:
+    with windlass.connect_sync("sqlite:///other.db") as client:
+        client.enqueue("elsewhere")
+    with windlass.connect_sync(URL) as client:
+        client.enqueue("mail")
+
+    by_url = run(*words, "sqlite:///other.db", "--json")
+    by_app = run(*words, f"{app_file.stem}:app", "--json")
+
+    assert (by_url.code, by_url.err) == (by_app.code, by_app.err) == (0, "")
+    assert list(by_url.document) == list(run(*words, "--url", "sqlite:///other.db", "--json").document)
+    if words[0] in ("queues", "jobs", "stats"):
+        assert by_url.document != by_app.document
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["queues", "pause", "reprots"],
+        ["queues", "resume", "reprots"],
+        ["stats", "--queue", "reprots"],
+        ["schedules", "show", "nightly"],
+        ["jobs", "show", "01a1f47b-c4c5-701c-997a-981cf653745f"],
+        ["why", "01a1f47b-c4c5-701c-997a-981cf653745f"],
+        ["jobs", "retry", "01a1f47b-c4c5-701c-997a-981cf653745f"],
+        ["token", "remove", "nobody"],
+    ],
+    ids=" ".join,
+)
+def test_a_name_that_is_not_there_ends_with_four(run: Run, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINDLASS_URL", URL)
+    with windlass.connect_sync(URL) as client:
+        client.enqueue("reports")
+    run("token", "new", "--name", "somebody", "--role", "view")
+
+    done = run(*words)
+
+    assert done.code == ExitCode.NOT_FOUND
+
+
+WITHOUT_EXTRAS = """
+import sys
+
+for name in ("starlette", "uvicorn", "jinja2", "httptools", "prometheus_client", "textual"):
+    sys.modules[name] = None
+from windlass.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("name", ["serve", "dashboard", "top"])
+def test_a_command_whose_extra_is_missing_has_help_and_names_the_extra(name: str, tmp_path: Path) -> None:
+    def without_extras(*words: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "-c", WITHOUT_EXTRAS, name, *words]
+        return subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
+
+    with windlass.connect_sync(f"sqlite:///{tmp_path}/jobs.db") as client:
+        client.enqueue("mail")
+
+    helped = without_extras("--help")
+    refused = without_extras("sqlite:///jobs.db")
+
+    assert (helped.returncode, helped.stderr) == (0, "")
+    assert f"windlass {name} " in helped.stdout
+    if name != "top":  # without a terminal it prints a frame, which needs no extra
+        assert refused.returncode == ExitCode.WRONG_USAGE
+        assert f"windlass {name} needs the extra 'web': pip install 'windlass[web]'" in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -56,8 +149,13 @@ def test_the_version_is_told(run: Run) -> None:
         (["config", "--nope"], "(see windlass config --help)"),
         (["enqueue", "--wiat", "5s"], "no such option '--wiat': did you mean '--wait'? (see windlass enqueue --help)"),
         (["why", "--job_id", "x"], "no such option '--job_id': look at the help (see windlass why --help)"),
-        (["serve", "--url", "x"], "no such option '--url': look at the help (see windlass serve --help)"),
-        (["config", "more"], "unexpected extra argument"),
+        (["serve", "--ulr", "x"], "no such option '--ulr': did you mean '--url'? (see windlass serve --help)"),
+        (["config", "tasks:app", "more"], "unexpected extra argument"),
+        (["help", "nope"], "no such command 'nope': there are worker, enqueue,"),
+        (["help", "jobs", "retyr"], "no such command 'retyr': did you mean 'retry'?"),
+        (["help", "why", "more"], "windlass why has no commands below it: leave out 'more'"),
+        (["doctor", "sqlite:///a.db", "--url", "sqlite:///b.db"], "named twice: leave out the argument, or --url"),
+        (["stats", "tasks:app", "--app", "tasks:app"], "named twice: leave out the argument, or --app"),
         (["schedules", "show"], "missing argument 'ID'"),
         (["schedules", "show", "--url"], "--url"),
         (["enqueue", "--max-attempts", "x"], "--max-attempts"),
@@ -72,7 +170,7 @@ def test_wrong_usage_is_one_line_and_two(run: Run, words: list[str], said: str) 
     assert said in done.err
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "worker"])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("worker", "help")])
 def test_every_command_prints_json_and_tracebacks_on_request(name: str) -> None:
     found = command(name)
     leaves = list(found.commands.values()) if isinstance(found, click.Group) else [found]
@@ -144,14 +242,12 @@ def test_the_settings_of_the_file_hold_for_a_command_without_an_app(run: Run) ->
 @pytest.mark.parametrize(
     "words,said",
     [
-        (["stats"], "got unexpected extra argument (redis://me:***@db): name the store by --url URL (see"),
-        (["doctor"], "extra argument (redis://me:***@db): name the store by --url URL (see"),
-        (["top"], "extra argument (redis://me:***@db): name the store by --url URL (see"),
-        (["migrate"], "extra argument (redis://me:***@db): name the store by --url URL (see"),
+        (["stats", "sqlite:///jobs.db"], "got unexpected extra argument (redis://me:***@db): name the store by --url"),
         (["jobs", "show", "0123"], "extra argument (redis://me:***@db): name the store by --url URL (see"),
-        (["jobs"], "a URL is no command: name the store by --url, windlass jobs --url URL (see"),
+        (["token"], "a URL is no command: name the store by --url, windlass token --url URL (see"),
         ([], "a URL is no command: name the store by --url, windlass COMMAND --url URL (see"),
-        (["serve", "sqlite:///jobs.db"], "got unexpected extra argument (redis://me:***@db) (see windlass serve"),
+        (["serve", "sqlite:///jobs.db"], "got unexpected extra argument (redis://me:***@db): name the store by"),
+        (["worker"], "a worker needs an app, and a URL names a store: windlass worker tasks:app --url URL"),
     ],
 )
 def test_a_url_that_stands_alone_belongs_to_an_option(run: Run, words: list[str], said: str) -> None:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from proofs.children import eventually
 from tests.parent.given import Running, enqueue, jobs
 from windlass.cli.program import program
-from windlass.cli.worker import FLAGS
+from windlass.cli.worker import FLAGS, SECTIONS
 from windlass.config.settings import SETTINGS
 
 
@@ -33,6 +33,17 @@ def test_the_help_says_what_a_flag_takes() -> None:
     assert "--services on|off" in text
 
 
+def test_the_help_shows_each_default_under_the_heading_of_its_option() -> None:
+    text = helped()
+
+    assert [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")] == [
+        *(f"{heading}:" for heading in SECTIONS),
+        "Options:",
+    ]
+    assert "Jobs at once in each process; 0 runs the services alone. [default: 20]" in " ".join(text.split())
+    assert "How long an attempt may take unless its job says otherwise. [default: 5m]" in " ".join(text.split())
+
+
 @pytest.mark.parametrize(
     "arguments, said",
     [
@@ -44,10 +55,9 @@ def test_the_help_says_what_a_flag_takes() -> None:
         (["tasks:app", "--log-level", "loud"], "--log-level"),
         (["tasks:app", "--concurency", "1"], "--concurency"),
         (["tasks:app", "other:app"], "unexpected extra argument"),
-        (["-A", "tasks"], "name the app without a flag: windlass worker tasks"),
-        (["--app", "tasks:app"], "name the app without a flag: windlass worker tasks:app"),
-        (["--app=tasks:app"], "name the app without a flag: windlass worker tasks:app"),
-        (["--queues", "mail", "-A"], "name the app without a flag: windlass worker tasks:app"),
+        (["-A", "tasks"], "name the app without a flag, or by --app: windlass worker tasks"),
+        (["--queues", "mail", "-A"], "name the app without a flag, or by --app: windlass worker tasks:app"),
+        (["tasks:app", "--app", "tasks:app"], "the app is named twice: leave out the argument, or --app"),
         ([], "no app is named"),
     ],
 )

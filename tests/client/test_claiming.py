@@ -3,11 +3,12 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Collection
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 import windlass
-from windlass import Client, QueueSettings, State
+from windlass import ClaimLost, Client, InvalidValue, QueueSettings, State
 from windlass.core.job import Claim
 from windlass.core.requests import ClaimRequest
 from windlass.core.topics import Topic
@@ -222,6 +223,32 @@ async def test_stranded_leases_are_looked_for_at_most_every_ten_seconds(
         clock.advance(1)
 
     assert len(looks) == 3
+
+
+async def test_the_services_of_a_client_run_at_the_intervals_that_it_is_given(clock: FakeClock) -> None:
+    given: Any = {"rescue_interval": 0.5, "prune_interval": 7, "heartbeat_interval": timedelta(seconds=3)}
+    async with windlass.connect("memory://", clock=clock, services=True, **given) as client:
+        await clock.timers(4)
+
+        await client.enqueue("email", b"")
+        claim = await client.claim("email", lease=0.1)
+        assert claim is not None
+        clock.advance(0.5)
+        assert await client.claim("email", wait=1) is not None
+
+        with pytest.raises(ClaimLost):
+            await client.ack(claim)
+
+
+@pytest.mark.parametrize("name", ["rescue_interval", "prune_interval", "heartbeat_interval"])
+def test_an_interval_of_services_that_would_do_nothing_is_refused(name: str) -> None:
+    given: Any = {name: 1}
+    zero: Any = {name: 0}
+
+    with pytest.raises(InvalidValue, match=f"{name} changes nothing without services=True"):
+        windlass.connect("memory://", **given)
+    with pytest.raises(InvalidValue, match=f"{name} must be greater than zero"):
+        windlass.connect("memory://", services=True, **zero)
 
 
 async def test_a_client_with_services_rescues_by_itself_and_warns_of_nothing(

@@ -84,6 +84,19 @@ def test_a_group_knows_what_is_in_it_and_not_what_that_carries() -> None:
     assert groups.named("no #") is text
 
 
+def test_the_example_of_a_group_is_the_job_that_died_last() -> None:
+    first, last, before = (a_dead_job(seq, f"Boom: {seq}") for seq in (3, 2, 1))
+    last = last._replace(finished_at=START + 9 * SECOND)
+    same = a_dead_job(4, "Boom: 4")._replace(finished_at=last.finished_at)
+
+    [group] = ErrorGroups([first, last, before]).in_order()
+    [with_same] = ErrorGroups([last, same, first]).in_order()
+
+    assert (group.example.id, group.said, group.last_at) == (last.id, "2", START + 9 * SECOND)
+    assert (group.example.payload, group.ids) == (b"", [first.id, last.id, before.id])
+    assert with_same.example.id == same.id
+
+
 class Steps:
     """Jobs that are looked at step by step, and what each step was asked for."""
 

@@ -1,7 +1,11 @@
+import decimal
+from typing import cast
+
 import pytest
 
 from windlass.client.failure import failure_of
 from windlass.core.errors import InvalidValue
+from windlass.core.job import Failure
 from windlass.core.names import MAX_ERROR, MAX_TRACEBACK
 
 
@@ -26,7 +30,7 @@ def raised(error: BaseException, depth: int = 0) -> BaseException:
 
 
 def test_a_reason_in_words_is_kept_as_it_is() -> None:
-    assert failure_of("no such address") == ("no such address", None, None)
+    assert failure_of("no such address") == Failure("no such address")
 
 
 def test_an_exception_keeps_type_message_and_traceback_without_local_values() -> None:
@@ -65,3 +69,32 @@ def test_an_exception_that_was_never_raised_has_no_traceback() -> None:
 def test_anything_else_is_refused() -> None:
     with pytest.raises(InvalidValue):
         failure_of(None)
+
+
+class Unplaced(Exception):
+    """Says where it is defined by a number."""
+
+
+Unplaced.__module__ = cast("str", 7)
+
+
+@pytest.mark.parametrize(
+    "error, module",
+    [(KeyError("x"), "builtins"), (decimal.InvalidOperation(), "decimal"), (Unplaced(), "(its text cannot be shown: ")],
+)
+def test_the_module_of_an_exception_is_kept(error: Exception, module: str) -> None:
+    assert (failure_of(error).module or "").startswith(module)
+
+
+@pytest.mark.parametrize(
+    "failure, text",
+    [
+        (Failure("no"), "no"),
+        (Failure("no", "Refused"), "Refused: no"),
+        (Failure("no", "Refused", None, "shop.orders"), "shop.orders.Refused: no"),
+        (Failure("no", "KeyError", None, "builtins"), "KeyError: no"),
+        (Failure("no", "Refused", None, "__main__"), "Refused: no"),
+    ],
+)
+def test_a_failure_in_full_has_the_import_path_of_its_type(failure: Failure, text: str) -> None:
+    assert failure.full_summary == text

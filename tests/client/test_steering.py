@@ -1,12 +1,15 @@
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
 import windlass
 from windlass import (
+    ClaimLost,
     Client,
+    InvalidValue,
     JobFilter,
     JobId,
     JobNotFound,
@@ -39,7 +42,7 @@ async def dead_jobs(client: Client, count: int, queue: str = "email", unique: Un
 
 
 async def test_pages_follow_each_other_by_job_or_by_id(client: Client) -> None:
-    ids = await dead_jobs(client, 5)
+    ids = (await dead_jobs(client, 5))[::-1]
 
     first = await client.dead_jobs("email", limit=2)
     second = await client.dead_jobs("email", after=first[-1], limit=2)
@@ -147,6 +150,40 @@ async def test_a_rescue_of_no_queue_does_nothing(client: Client) -> None:
     assert await client.rescue("email", force=True, to="dead") == 1
 
 
+async def test_an_operator_rescues_the_claims_of_servers_that_have_ended(clock: FakeClock) -> None:
+    url = "memory://rescue-of-servers"
+    async with (
+        windlass.connect(url, clock=clock, worker="web#1") as gone,
+        windlass.connect(url, clock=clock, worker="web#2") as live,
+    ):
+        await gone.enqueue_many([NewJob("email", b"one"), NewJob("email", b"two")])
+        lost, kept = await gone.claim("email"), await live.claim("email")
+        assert lost is not None
+        assert kept is not None
+
+        assert await live.rescue(servers=[]) == 0
+        assert await live.rescue("other", servers="web#1") == 0
+        assert await live.rescue(servers=["web#1", "web"]) == 1
+
+        await live.ack(kept)
+        with pytest.raises(ClaimLost):
+            await gone.ack(lost)
+
+
+@pytest.mark.parametrize("wrong", [7, {"web#1"}, ["no good"], [""]])
+async def test_what_names_no_server_is_refused(client: Client, wrong: object) -> None:
+    given: Any = wrong
+
+    with pytest.raises(InvalidValue, match="server"):
+        await client.rescue(servers=given)
+
+
+async def test_each_queue_is_counted_by_itself_in_order_of_name(client: Client) -> None:
+    await client.enqueue_many([NewJob("b", b""), NewJob("a", b""), NewJob("b", b"")])
+
+    assert [(each.queue, each.pending) for each in await client.stats_by_queue()] == [("a", 1), ("b", 2)]
+
+
 async def test_promotion_and_rescue_go_on_over_pages(client: Client, clock: FakeClock) -> None:
     await client.enqueue_many([NewJob("email", delay=1) for _ in range(2500)])
     clock.advance(1)
@@ -197,3 +234,18 @@ async def test_the_most_records_of_the_settings_hold_unless_prune_is_given_other
 
         assert await client.prune() == 3
         assert await client.prune(keep_max=1) == 1
+
+
+async def test_a_cancel_is_true_in_a_condition_when_something_was_done(client: Client) -> None:
+    await dead_jobs(client, 1)
+    waiting, running = [(await client.enqueue("email")).id for _ in range(2)]
+    [claim] = await client.claim_many("email", limit=1)
+    assert claim.job.id == waiting
+
+    assert not await client.cancel(uuid4())
+    assert await client.cancel(waiting) is windlass.REQUESTED
+    assert await client.cancel(running)
+    assert await client.cancel(waiting)
+    assert not await client.cancel(running)
+    with windlass.connect_sync("memory://") as blocking:
+        assert not blocking.cancel(uuid4())

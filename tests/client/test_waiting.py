@@ -263,3 +263,13 @@ async def test_a_thread_can_wait_for_the_event(client: Client) -> None:
     await thread
 
     assert found == [False, True]
+
+
+async def test_a_wait_is_true_in_a_condition_when_the_job_has_ended(client: Client) -> None:
+    done = await client.enqueue("email")
+
+    assert not await client.wait(done.id, 0)
+    assert not await client.wait(uuid4(), 0)
+    [claim] = await client.claim_many("email")
+    await client.ack(claim)
+    assert await client.wait(done.id, 0)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.config.masked import masked
+from windlass.config.masked import masked, sounds_secret
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,15 @@ def test_a_url_without_a_password_is_shown_whole(url: str) -> None:
 )
 def test_no_password_is_ever_shown_whatever_is_in_it(password: str, options: str) -> None:
     assert "hunter2" not in masked(f"postgres://user:{password}@host/db{options}")
+
+
+@pytest.mark.parametrize("text", ["author_id", "authors", "AUTHOR", "monke", "plain " * 1_000, ""])
+def test_what_sounds_like_no_secret_does_not(text: str) -> None:
+    assert not sounds_secret(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["authorization", "authority", "oauth", "authors auth", "a" * 10_000 + "PaSs", "monkey", "Dsn", "auth"]
+)
+def test_a_word_for_a_secret_is_found_anywhere(text: str) -> None:
+    assert sounds_secret(text)

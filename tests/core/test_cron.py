@@ -284,6 +284,12 @@ def test_zones_with_other_changes_follow_the_same_rule(zone: str, text: str, aft
         ("0 0 5#2 * *", "day of month '5#2' is not known here"),
         ("CRON_TZ=UTC 0 0 * * *", "give the zone as timezone="),
         ("0 0 * * * 2026 *", "has 7 fields, and years are not known here"),
+        (
+            "0 0 9 ? * 2-6",
+            "day of month '?' is not known here: use * for any. In an expression from Quartz also change",
+        ),
+        ("0 0 9 * * ?", "here 1 is Monday, and names such as MON-FRI mean the same in both"),
+        ("0 0 9 ? * 2-6 *", "In an expression from Quartz also change the day of the week, where 1 is Sunday"),
         ("0 0 * *", "has 4 fields: write second, minute, hour, day of month, month, day of week"),
         ("* * * * * * * *", "has 8 fields"),
         ("", "has 0 fields"),

@@ -20,6 +20,9 @@ WORDED: dict[WindlassError, str] = {
     errors.TenantNotFound("acme"): "create it, or cancel its jobs",
     errors.ClientClosed(): r"windlass\.connect\(url\)",
     errors.ClaimLost(JOB): "stop working on it",
+    errors.IdConflict(
+        JOB, "email", None, "acme"
+    ): "taken by a job other than one of queue 'email', no kind and tenant 'acme'",
     errors.UniqueConflict("k", JOB): "wait for that job, or use on_conflict='keep'",
     errors.JobNotFound(JOB): "the id is wrong, or it was deleted, or pruned after its retention",
     errors.WrongState(JOB, "running", "finished"): "needs one that is finished",
@@ -33,6 +36,7 @@ WORDED: dict[WindlassError, str] = {
 }
 FACTS = [
     (errors.ClaimLost(JOB), {"job_id": JOB}),
+    (errors.IdConflict(JOB, "q", "k", None), {"job_id": JOB, "queue": "q", "kind": "k", "tenant": None}),
     (errors.UniqueConflict("k", JOB), {"key": "k", "job_id": JOB}),
     (errors.WrongState(JOB, "running", "dead"), {"job_id": JOB, "state": "running"}),
     (errors.PayloadTooLarge("payload", 2, 1), {"size": 2, "limit": 1}),

@@ -52,7 +52,7 @@ def test_the_id_of_a_parent_is_brought_to_one_form_and_what_is_none_refused() ->
 @pytest.mark.parametrize("field", ["error_type", "payload_text"])
 @pytest.mark.parametrize(
     "text, said",
-    [("", "is empty"), (5, "must be a string, not int"), ("\ud800", "UTF-8"), ("x" * 8193, "has 8,193 bytes")],
+    [("", "is empty"), (5, "must be a string, not int"), ("\ud800", "UTF-8"), ("é" * 1001, "has 1,001 characters")],
 )
 def test_a_text_that_cannot_be_looked_for_is_refused(field: str, text: object, said: str) -> None:
     given: dict[str, Any] = {field: text}

@@ -139,3 +139,12 @@ def test_a_function_that_answers_nonsense_is_refused(answer: object) -> None:
 def test_a_policy_that_cannot_mean_anything_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue):
         Exponential(**given)
+
+
+@pytest.mark.parametrize("attempt", [-(2**63), -1, 0, 2**63 - 1])
+@pytest.mark.parametrize("policy", [Exponential(), Linear(), Fixed()])
+def test_an_attempt_that_is_damaged_has_a_delay_too(policy: Exponential | Linear | Fixed, attempt: int) -> None:
+    delay = policy.delay(attempt, None, 0.5)
+
+    assert delay is not None
+    assert timedelta(0) <= delay

@@ -5,7 +5,7 @@ import pytest
 from tests.demo.given import EVENTS
 from windlass.demo import ledger
 from windlass.demo.ledger import Event, Follower, Ledger, TornLine, What
-from windlass.demo.tally import Tally
+from windlass.demo.lookout import Tally
 
 
 def test_a_ledger_is_read_as_it_was_written_and_followed_while_it_grows(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_tally_knows_who_runs_what_and_who_died() -> None:
 
     tally.add(EVENTS)
 
-    assert tally.running("w1").keys() == {("b", 1)}
-    assert tally.accepted("w1") == {("a", 1), ("m", 2)}
+    assert tally.running["w1"].keys() == {("b", 1)}
+    assert tally.accepted["w1"] == {("a", 1), ("m", 2)}
     assert tally.runners["c"] == ["w2", "w3"]
     assert [death.worker for death in tally.deaths] == ["w4", "w5", "w6"]

@@ -1,4 +1,4 @@
-from windlass.demo.picture import painted, shrunk
+from windlass.demo.app import painted, shrunk
 
 
 def test_a_shrunk_picture_has_the_mean_of_each_square() -> None:

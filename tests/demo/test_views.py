@@ -3,13 +3,17 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from windlass.core.stats import QueueStats
 from windlass.demo.live_view import LiveView, panel
-from windlass.demo.view import Fact, PlainView, Queue, Server, Standing, Timetable
+from windlass.demo.view import Fact, PlainView, Server, Standing, Timetable
 
 MIDDLE = Standing(
     elapsed=23.4,
     total=60,
-    queues=[Queue(name, 120, 24, 13, 12_482, 1) for name in ("digests", "emails", "reports", "thumbnails")],
+    queues=[
+        QueueStats(name, pending=120, running=24, scheduled=13, succeeded=12_482, dead=1)
+        for name in ("digests", "emails", "reports", "thumbnails")
+    ],
     servers=[
         Server(f"server {number}", "working", 1_234, "8 emails, 1 poison, 2 thumbnails") for number in range(9, 15)
     ],

@@ -12,7 +12,7 @@ from windlass.app.job_decorator import JobOptions
 from windlass.config.settings import find
 from windlass.core.job import CancelEvent
 from windlass.core.signals import Signal
-from windlass.engine import ahead_watch, halt, look_ahead, renewer
+from windlass.engine import attempt_stopper, claim_plan, renewals, unstarted_claims
 from windlass.engine.config import OF_APP
 from windlass.engine.context import JobLog
 from windlass.engine.executors import processes
@@ -127,12 +127,12 @@ def test_the_page_says_what_health_has() -> None:
 
 def test_the_page_has_the_numbers_of_the_code() -> None:
     assert dict(rows(SERVER, "what")) == {
-        "look-ahead: what was finished in the last": f"{look_ahead.WINDOW * 1000:.0f} ms",
-        "look-ahead, at most": f"{look_ahead.MOST:,} jobs",
-        "a claim that was not begun is given back after": f"{ahead_watch.AHEAD_FOR:.0f} s",
+        "look-ahead: what was finished in the last": f"{claim_plan.WINDOW * 1000:.0f} ms",
+        "look-ahead, at most": f"{claim_plan.MOST:,} jobs",
+        "a claim that was not begun is given back after": f"{unstarted_claims.AHEAD_FOR:.0f} s",
         "unsettled ends before no more is claimed": f"{MEMORY.most_unsettled:,}; on SlateDB {MOST_UNSETTLED:,}",
-        "between asking a handler to stop and using force": f"{halt.PATIENCE:.0f} s",
-        "a lease is renewed each": f"1/{renewer.PARTS} of it",
+        "between asking a handler to stop and using force": f"{attempt_stopper.PATIENCE:.0f} s",
+        "a lease is renewed each": f"1/{renewals.PARTS} of it",
         "an idle child process ends after": f"{processes.IDLE_FOR:.0f} s",
     }
 

@@ -34,7 +34,7 @@ JOB: Final = "0199a3c2-7f4e-7000-8000-000000000000"
 def test_dashboard_understands_every_command_of_the_page() -> None:
     commands = [shlex.split(each.replace("\\\n", " ")) for each in COMMAND.findall(text_of(WATCHING))]
 
-    assert [dashboard.make_context("windlass dashboard", words).params["url"] for words in commands] == [
+    assert [dashboard.make_context("windlass dashboard", words).params["store"] for words in commands] == [
         "sqlite:///jobs.db",
         "postgres://db/shop",
     ]

@@ -35,6 +35,7 @@ MORE = {
     for what, words in re.findall(r"^\| (.+) \| (.*) \|$", PAGE.partition("|---|---|\n")[2], re.MULTILINE)
 }
 SPREAD = MORE["`?spread=queues`"]
+NAMES_KEYS = MORE["an error that names the key whose value has the wrong type"]
 SCRIPTS = Path(redis.__file__).parent / "scripts"
 CALLED = re.compile(r"(?:call|change)\(\s*'([A-Z]+)'")
 HARMLESS = {"config|get"}
@@ -138,7 +139,8 @@ async def do_the_rest(client: Client) -> None:
 def test_the_page_has_every_command_that_a_script_calls() -> None:
     called = {name.lower() for script in SCRIPTS.rglob("*.lua") for name in CALLED.findall(script.read_text())}
 
-    assert called | OF_CONNECTIONS == {*COMMANDS, *(rule[1:] for rule in SPREAD if rule.startswith("+"))}
+    of_some = {rule[1:] for rule in (*SPREAD, *NAMES_KEYS) if rule.startswith("+")}
+    assert called | OF_CONNECTIONS == {*COMMANDS, *of_some}
 
 
 async def test_the_rights_of_the_page_are_enough(server: PrivateRedis, user: str) -> None:
@@ -208,6 +210,22 @@ async def test_the_doctor_sees_more_with_what_the_page_says(server: PrivateRedis
     assert after["durability"].startswith("appendfsync everysec")
 
 
+async def test_an_error_names_a_broken_key_with_what_the_page_says(server: PrivateRedis, user: str) -> None:
+    async with windlass.connect(user) as client:
+        await client.enqueue("email", b"hello")
+        server.ask("DEL", "{windlass}|due|email")
+        server.ask("SET", "{windlass}|due|email", "no set")
+        with pytest.raises(windlass.StoreCorrupt) as before:
+            await client.claim("email")
+
+        give(server, *NAMES_KEYS)
+
+        with pytest.raises(windlass.StoreCorrupt) as after:
+            await client.claim("email")
+    assert "due|email" not in str(before.value)
+    assert "due|email is a string instead of a zset" in str(after.value)
+
+
 async def test_waiting_for_replicas_needs_what_the_page_says(server: PrivateRedis, user: str) -> None:
     waits = f"{user}?wait=1&timeout=1"
     with pytest.raises(windlass.StoreUnavailable, match="wait"):
@@ -240,5 +258,6 @@ def test_every_row_of_what_more_is_needed_is_tried_here() -> None:
         "`?wait=`",
         "`?spread=queues`",
         "`windlass doctor` and the line at the start, to see `appendfsync`",
+        "an error that names the key whose value has the wrong type",
         "the user of the Sentinels, there",
     ]

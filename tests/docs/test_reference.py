@@ -8,7 +8,7 @@ import windlass
 from tests.docs.pages import rows, text_of
 from windlass import BlockingClient, Client, Job, State
 from windlass.blocking.client import BlockingKeyValue
-from windlass.blocking.layer import Blocking
+from windlass.blocking.layer import Blocking, BlockingListing
 from windlass.client.kv import KeyValue
 from windlass.codec import JSON
 from windlass.connect import open_store
@@ -51,7 +51,9 @@ def test_the_page_has_every_method_of_the_client_with_its_parameters() -> None:
 
 def test_the_blocking_client_has_every_method_of_the_page() -> None:
     blocking = {name for name in vars(BlockingClient) if not name.startswith("_")}
-    of_values = {f"kv.{name}" for name, value in vars(BlockingKeyValue).items() if isinstance(value, Blocking)}
+    of_values = {
+        f"kv.{name}" for name, value in vars(BlockingKeyValue).items() if isinstance(value, Blocking | BlockingListing)
+    }
 
     assert blocking - {"run", "schedules"} | of_values == set(DOCUMENTED)
 
@@ -114,7 +116,7 @@ def test_the_page_has_every_state_and_says_which_are_ends() -> None:
 
 
 def test_the_page_has_the_limits_of_the_code() -> None:
-    told = {what: number(most) for what, most, _ in rows("reference/job.md", "what")}
+    told = {what: number(most) for what, most, *_ in rows("reference/job.md", "what")}
 
     assert told == {
         "a name": names.MAX_NAME,
@@ -124,11 +126,19 @@ def test_the_page_has_the_limits_of_the_code() -> None:
         "the value of a header": names.MAX_HEADER,
         "the text of an error": names.MAX_ERROR,
         "a traceback": names.MAX_TRACEBACK,
+        "a line of the log": names.MAX_LOG_LINE,
         "deliveries in `history`": names.HISTORY_KEPT,
         "lines in `log`": names.LOG_LINES_KEPT,
-        "`priority`, `max_attempts`": names.MAX_PRIORITY,
+        "priority": names.MAX_PRIORITY,
+        "max_attempts": names.MAX_ATTEMPTS,
         "a duration": LONGEST.days,
     }
+
+
+def test_the_page_names_each_limit_that_programs_can_import() -> None:
+    named = {name.strip("`"): number(most) for _, most, name, *_ in rows("reference/job.md", "what") if name}
+
+    assert named == {name: getattr(windlass, name) for name in windlass.__all__ if name.startswith("MAX_")}
 
 
 def number(text: str) -> int:

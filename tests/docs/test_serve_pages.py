@@ -21,10 +21,13 @@ from windlass.api.roles import Role
 from windlass.cli.serve import serve
 from windlass.config.settings import SETTINGS
 from windlass.http.body import ARRIVES_WITHIN
-from windlass.http.connection import HEADER_TIME, MOST_HEADERS
+from windlass.http.connection import HEADER_TIME, MOST_HEADERS, WRITE_TIME
+from windlass.http.crowd import CROWDED_TIME, MOST_CONNECTIONS, MOST_PER_ADDRESS, Crowd
+from windlass.http.payload_reading import AT_ONCE, IN_FLIGHT, LARGEST_PAGE, WAIT
 from windlass.http.replies import KEPT_FOR
-from windlass.http.streaming import MOST_STREAMS, STILL_HERE
+from windlass.http.streaming import MOST_OF_ONE, MOST_STREAMS, STILL_HERE
 from windlass.http.throttle import FAILURES, LONGEST_WAIT
+from windlass.http.tls_handshake import HANDSHAKE_TIME
 from windlass.http.token_table import MOST_TOKENS, read_tokens
 from windlass.stores.http.address import read_address
 
@@ -70,7 +73,7 @@ SERVED: Final = [
 
 @pytest.mark.parametrize("words", SERVED, ids=" ".join)
 def test_serve_understands_every_command_of_the_pages(words: list[str]) -> None:
-    assert given(words)["url"].startswith("sqlite:///")
+    assert given(words)["store"].startswith("sqlite:///")
 
 
 def test_the_pages_show_commands_and_calls() -> None:
@@ -84,7 +87,7 @@ def test_the_unit_serves_a_file_in_the_folder_that_it_may_write_to() -> None:
     options = given(words)
 
     assert (Path(program).name, command) == ("windlass", "serve")
-    assert Path(options["url"].removeprefix("sqlite:///")).parent == Path("/var/lib") / unit["StateDirectory"]
+    assert Path(options["store"].removeprefix("sqlite:///")).parent == Path("/var/lib") / unit["StateDirectory"]
     check_grace(_seconds(unit["TimeoutStopSec"]))
     assert unit["EnvironmentFile"] == f"-{ENVIRONMENT}"
     check_environment(dict(pairs(named(SERVING, "ini")[ENVIRONMENT])))
@@ -133,14 +136,24 @@ def test_the_page_has_the_limits_of_the_code() -> None:
 
     assert told == {
         "--max-body": f"{defaults['max_body'] // 1024**2} MiB",
-        "--max-connections": f"{defaults['max_connections']:,}",
+        "--max-connections": f"{MOST_CONNECTIONS:,}",
+        "--max-per-address": f"{MOST_PER_ADDRESS:,}",
+        "requests under way of one token": f"{Crowd().share:,} of {MOST_CONNECTIONS:,} connections",
         "`--rate` of a [token](give-out-tokens.md#rates)": "none",
         "wrong tokens": f"{FAILURES} a minute from one address",
         "a wait for claims, stops or ends": f"{MOST_WAIT:g} s",
         "news streams": f"{MOST_STREAMS:,}",
+        "streams of one token": f"{MOST_OF_ONE:,}",
+        "payloads and results in flight of one token": f"{IN_FLIGHT // 1024**2} MiB",
+        "a handshake of TLS": f"{HANDSHAKE_TIME:g} s",
         "the headers of a request": f"{MOST_HEADERS // 1024} KiB, {HEADER_TIME:g} s",
         "the body of a request": f"{ARRIVES_WITHIN:g} s",
+        "a reader who takes nothing of a reply": f"{WRITE_TIME:g} s",
     }
+    assert f"after {CROWDED_TIME:g} s when it is crowded" in text_of(SERVING)
+    assert f"wait up to {WAIT:g} s, then 429" in text_of(SERVING)
+    assert f"one\nreply has room for it, {LARGEST_PAGE // 1024**2} MiB" in text_of(WORKING)
+    assert f"Above {AT_ONCE // 1024} kB" in text_of(WORKING)
     assert LONGEST_WAIT == 15 * 60
     assert "up to a quarter of an hour" in text_of(SERVING)
     assert KEPT_FOR == 10 * 60

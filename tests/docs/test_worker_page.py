@@ -11,7 +11,7 @@ from windlass.parent.signals import AT_ONCE, GRACEFUL
 
 PAGE = "reference/worker.md"
 ENDS = {what: code.strip("`") for what, _, code in rows(PAGE, "what happens")}
-OF_THE_JOB = ("job_id", "kind", "queue", "attempt", "delivery", "outcome", "seconds")
+OF_THE_JOB = ("job_id", "kind", "queue", "attempt", "delivery", "worker", "tenant", "outcome", "seconds")
 
 
 def test_the_page_has_every_option_that_is_no_setting() -> None:

@@ -10,10 +10,11 @@ from windlass.core.requests import ClaimRequest
 from windlass.core.retry import RetryRule
 from windlass.core.settings import UNSET, Unset
 from windlass.engine.attempt import Attempt
+from windlass.engine.attempt_services import AttemptServices
+from windlass.engine.held_claims import HeldClaims
 from windlass.engine.notes import Notes
-from windlass.engine.office import Office
 from windlass.engine.ready import ReadyHandler
-from windlass.engine.settlements import Move, Settlements
+from windlass.engine.settlement_writer import SettlementWriter, StateChange
 from windlass.engine.tally import Tally
 from windlass.handlers.registered import Registered, RunsIn
 
@@ -52,8 +53,8 @@ async def claims(client: Client, count: int = 1, *, enqueue: bool = True, **opti
 def attempt_of(
     client: Client, claim: Claim, handler: ReadyHandler | None = None, notes: Notes | None = None
 ) -> Attempt:
-    office = Office(client, notes or Notes(client.store))
-    return Attempt(claim, handler or a_handler(), LEASE, client.clock.monotonic(), office)
+    services = AttemptServices(client, notes or Notes(client.store))
+    return Attempt(claim, handler or a_handler(), LEASE, client.clock.monotonic(), services)
 
 
 async def an_attempt(client: Client, handler: ReadyHandler | None = None, **options: Any) -> Attempt:  # noqa: ANN401
@@ -62,15 +63,7 @@ async def an_attempt(client: Client, handler: ReadyHandler | None = None, **opti
 
 
 def settlements_of(
-    client: Client, committed: Callable[[list[Move]], None] | None = None, tally: Tally | None = None
-) -> Settlements:
-    return Settlements(
-        client.store,
-        client.settings,
-        client.settings.retention,
-        notes=Notes(client.store),
-        clock=client.clock,
-        rng=client.rng,
-        committed=committed,
-        tally=tally,
-    )
+    client: Client, on_committed: Callable[[list[StateChange]], None] | None = None, counts: Tally | None = None
+) -> SettlementWriter:
+    notes = Notes(client.store)
+    return SettlementWriter(client, HeldClaims(), notes, counts=counts, on_committed=on_committed)

@@ -11,7 +11,7 @@ from windlass.config import SETTINGS, resolve
 from windlass.config.settings import ORDERS, find
 from windlass.core.errors import InvalidName, InvalidValue
 from windlass.core.settings import UNSET
-from windlass.engine.config import OF_APP, ServerConfig
+from windlass.engine.config import OF_APP, ServerConfig, ServerSettings
 
 NAMES = [each.name for each in fields(ServerConfig)]
 DURATIONS = [name for name in NAMES if isinstance(find(name).default, timedelta)]
@@ -39,6 +39,12 @@ def test_every_setting_of_the_table_is_one_of_a_server_of_its_app_or_of_the_comm
 
 def test_the_keywords_are_the_fields() -> None:
     assert list(inspect.signature(ServerConfig).parameters) == NAMES
+
+
+def test_a_server_takes_the_same_keywords_of_the_same_types() -> None:
+    given = {name: each.annotation for name, each in inspect.signature(ServerConfig).parameters.items()}
+
+    assert ServerSettings.__annotations__ == given
 
 
 @pytest.mark.parametrize("name", DURATIONS)

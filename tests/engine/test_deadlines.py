@@ -6,7 +6,7 @@ import pytest
 from tests.engine.given import an_attempt
 from windlass.client.client import Client
 from windlass.engine.attempt import Attempt
-from windlass.engine.deadlines import Deadlines
+from windlass.engine.attempt_stopper import Deadlines
 from windlass.testing import FakeClock
 
 SECOND = timedelta(seconds=1)

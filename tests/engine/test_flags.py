@@ -4,27 +4,25 @@ from datetime import timedelta
 
 import pytest
 
-from tests.engine.given import an_attempt
+from tests.engine.given import an_attempt, settlements_of
 from windlass.client.client import Client
-from windlass.core.job import Token
 from windlass.engine.attempt import Attempt
+from windlass.engine.attempt_stopper import AttemptStopper
 from windlass.engine.flags import FlagWatch
 from windlass.system import TaskSpawn
 from windlass.testing import FakeClock
 
 
 class Watch:
-    """A running watch, and what it tells."""
+    """A running watch of held claims."""
 
     def __init__(self, client: Client) -> None:
-        self.held: dict[Token, Attempt] = {}
-        self.requested: list[Attempt] = []
-        self.lost: list[Attempt] = []
+        settlements = settlements_of(client)
+        self.held = settlements.held
         self.service = FlagWatch(
             client.store,
             self.held,
-            requested=self.requested.append,
-            lost=self.lost.append,
+            AttemptStopper(settlements, client.clock),
             poll_interval=timedelta(seconds=1),
             clock=client.clock,
             rng=client.rng,
@@ -32,7 +30,7 @@ class Watch:
         )
 
     def hold(self, attempt: Attempt) -> Attempt:
-        self.held[attempt.token] = attempt
+        self.held.add([attempt])
         return attempt
 
 
@@ -54,24 +52,22 @@ async def test_a_flag_is_told_at_once(client: Client, watch: Watch) -> None:
     flagged, other = watch.hold(await an_attempt(client)), watch.hold(await an_attempt(client))
 
     await client.cancel(flagged.job.id)
-    await until(lambda: watch.requested == [flagged])
+    await until(lambda: flagged.reason is not None)
 
-    assert watch.lost == []
-    assert other.reason is None
+    assert (flagged.reason, other.reason) == ("cancel", None)
 
 
 async def test_an_attempt_whose_job_was_taken_back_is_told_of(client: Client, watch: Watch) -> None:
     """B36: by its claim, not by its job."""
     loser = watch.hold(await an_attempt(client))
     await client.rescue(force=True)
-    await until(lambda: watch.lost == [loser])
+    await until(lambda: loser.reason is not None)
 
-    loser.tell("claim_lost")
     winner = watch.hold(await an_attempt(client, enqueue=False))
     await client.cancel(winner.job.id)
-    await until(lambda: watch.requested == [winner])
+    await until(lambda: winner.reason is not None)
 
-    assert watch.lost == [loser]
+    assert (loser.reason, winner.reason) == ("claim_lost", "cancel")
 
 
 async def test_what_was_settled_meanwhile_is_nobodys_loss(client: Client, watch: Watch) -> None:
@@ -79,7 +75,9 @@ async def test_what_was_settled_meanwhile_is_nobodys_loss(client: Client, watch:
     settled.settled = True
 
     await client.rescue(["default"], force=True)
-    await until(lambda: watch.lost == [flagged])
+    await until(lambda: flagged.reason is not None)
+
+    assert (settled.reason, flagged.reason) == (None, "claim_lost")
 
 
 async def test_without_news_it_looks_once_in_a_while(client: Client, watch: Watch, clock: FakeClock) -> None:
@@ -91,6 +89,8 @@ async def test_without_news_it_looks_once_in_a_while(client: Client, watch: Watc
 
     clock.advance(29)
     await asyncio.sleep(0)
-    assert watch.requested == []
+    assert flagged.reason is None
     clock.advance(1)
-    await until(lambda: watch.requested == [flagged])
+    await until(lambda: flagged.reason is not None)
+
+    assert flagged.reason == "cancel"

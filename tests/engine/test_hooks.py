@@ -6,10 +6,10 @@ from tests.engine.executors.given import a_job
 from windlass.core.job import Job
 from windlass.core.states import State
 from windlass.engine.hooks import Hooks
-from windlass.engine.settlements import Move
+from windlass.engine.settlement_writer import StateChange
 from windlass.system import TaskSpawn
 
-MOVES = [Move(a_job(), State.RUNNING, State.SUCCEEDED), Move(a_job(), State.RUNNING, State.DEAD)]
+MOVES = [StateChange(a_job(), State.RUNNING, State.SUCCEEDED), StateChange(a_job(), State.RUNNING, State.DEAD)]
 
 
 async def test_each_move_is_told_and_each_death_once_more() -> None:

@@ -22,7 +22,7 @@ from windlass.core.requests import RescueRequest
 from windlass.core.retry import NoRetry
 from windlass.core.states import State
 from windlass.core.store import Store
-from windlass.engine import halt
+from windlass.engine import attempt_stopper
 from windlass.engine.context import Context
 from windlass.testing.conformance.served import busy, stands, until
 
@@ -172,7 +172,7 @@ async def test_a_child_process_that_spins_is_killed_by_its_timeout(app: windlass
 async def test_a_cancelled_child_process_is_told_and_then_made_to_end(
     app: windlass.App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(halt, "PATIENCE", 0.3)
+    monkeypatch.setattr(attempt_stopper, "PATIENCE", 0.3)
     heed = app.job(process=True)(hostile.heed)
     deaf = app.job(process=True)(hostile.deaf)
     async with app, serving(app):

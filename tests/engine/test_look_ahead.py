@@ -1,4 +1,4 @@
-from windlass.engine.look_ahead import MOST, LookAhead
+from windlass.engine.claim_plan import MOST, LookAhead
 
 
 def test_a_server_that_has_finished_nothing_looks_not_ahead() -> None:

@@ -306,6 +306,20 @@ def test_a_server_of_something_else_than_an_app_is_refused_at_once() -> None:
         windlass.Server("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
+def test_the_settings_of_a_server_may_be_keywords() -> None:
+    assert windlass.Server(windlass.App("memory://"), concurrency=3).slots == 3
+
+
+def test_keywords_beside_a_config_are_refused() -> None:
+    with pytest.raises(windlass.InvalidValue, match=r"not both: put concurrency, queues into the ServerConfig"):
+        windlass.Server(windlass.App("memory://"), windlass.ServerConfig(), concurrency=3, queues=["email"])
+
+
+def test_a_keyword_that_is_no_setting_is_refused() -> None:
+    with pytest.raises(TypeError, match="concurency"):
+        windlass.Server(windlass.App("memory://"), concurency=3)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+
+
 def test_settings_of_a_server_that_are_none_are_refused_at_once() -> None:
     app = windlass.App("memory://")
 

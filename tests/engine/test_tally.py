@@ -13,7 +13,7 @@ from windlass.core.errors import StoreUnavailable
 from windlass.core.requests import ClaimRequest, RescueRequest
 from windlass.core.retention import KEEP_ALL
 from windlass.core.stats import BOUNDS
-from windlass.engine.settlements import PLAIN
+from windlass.engine.settlement_writer import PLAIN
 from windlass.engine.tally import MOST_PAIRS, Pair, Tally
 from windlass.testing import FakeClock
 from windlass.testing.clock import turns
@@ -101,7 +101,7 @@ async def test_every_attempt_is_counted_once_with_its_times_and_its_end() -> Non
 
 async def test_an_attempt_whose_claim_was_lost_is_counted_as_lost_and_by_nothing_else(client: Client) -> None:
     tally = Tally()
-    settlements = settlements_of(client, tally=tally)
+    settlements = settlements_of(client, counts=tally)
     attempt = await an_attempt(client)
     await client.store.rescue(RescueRequest(force=True), KEEP_ALL)
 
@@ -159,7 +159,7 @@ async def test_settlements_that_the_store_does_not_take_are_counted(
     client: Client, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tally, settle = Tally(), client.store.settle
-    settlements = settlements_of(client, tally=tally)
+    settlements = settlements_of(client, counts=tally)
     errors = [StoreUnavailable("away", retryable=True)]
 
     async def fail_once(*args: Any) -> Any:  # noqa: ANN401 - as the store's

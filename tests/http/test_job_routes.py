@@ -10,6 +10,7 @@ from tests.http.given_tokens import bearer
 from windlass import NewJob
 from windlass.api.roles import Role
 from windlass.codec import Encoded
+from windlass.core.ids import JobId
 from windlass.core.looks import AuditEntry
 from windlass.core.states import State
 from windlass.http.routes import jobs
@@ -37,7 +38,7 @@ async def test_a_job_is_put_in_line_with_all_that_is_said_of_it() -> None:
         "kv": [{"key": "seen", "value": "yes"}],
     }
     async with an_app() as given:
-        told = await given.done("/jobs", {"jobs": [wanted]}, who=Role.PRODUCE)
+        told = await given.done("/jobs", {"jobs": [wanted]}, who=Role.ADMIN)
         job = await given.client.get(LOST)
 
         assert told == {"jobs": [{"id": LOST, "created": True}]}
@@ -187,7 +188,7 @@ async def test_the_newest_jobs_are_listed_page_by_page(monkeypatch: pytest.Monke
         first = (await given.get("/jobs/newest?queue=a&limit=2", who=Role.VIEW)).document
         rest = (await given.get(f"/jobs/newest?queue=a&before={first['next']}", who=Role.VIEW)).document
         few = (await given.get("/jobs/newest?most=1&queue=b", who=Role.VIEW)).document
-        monkeypatch.setattr(jobs, "MOST_BYTES", 1)
+        monkeypatch.setattr(jobs, "LARGEST_PAGE", 1)
         cut = (await given.get("/jobs/newest")).document
         next_one = (await given.get(f"/jobs/newest?before={cut['next']}&limit=1")).document
 
@@ -196,6 +197,38 @@ async def test_the_newest_jobs_are_listed_page_by_page(monkeypatch: pytest.Monke
     # one record was looked at, and it leads on
     assert (few["jobs"], few["next"] > 1) == ([], True)
     assert [job["id"] for job in (*cut["jobs"], *next_one["jobs"])] == ids[:2:-1]
+
+
+async def test_dead_jobs_are_listed_the_last_to_die_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = FakeClock()
+    async with an_app(clock=clock) as given:
+        ids = await given.enqueued(*"aabaa")
+        claims = {claim.job.id: claim for queue in "ab" for claim in await given.client.claim_many(queue, limit=5)}
+        for number in (3, 0, 4, 2, 1):
+            clock.advance(1)
+            await given.client.dead_letter(claims[JobId(ids[number])], "no")
+
+        first = (await given.get("/jobs/dead?queue=a&limit=2", who=Role.VIEW)).document
+        rest = (await given.get(f"/jobs/dead?queue=a&before={first['next']}", who=Role.VIEW)).document
+        every = (await given.get("/jobs/dead", who=Role.VIEW)).document
+        past = (await given.get(f"/jobs/dead?before={every['cursors'][3]}")).document
+        monkeypatch.setattr(jobs, "LARGEST_PAGE", -1)
+        cut = (await given.get("/jobs/dead")).document
+
+    assert [job["id"] for job in (*first["jobs"], *rest["jobs"])] == [ids[n] for n in (1, 4, 0, 3)]
+    assert (first["next"], "next" in rest) == (first["cursors"][-1], False)
+    assert [job["id"] for job in every["jobs"]] == [ids[n] for n in (1, 2, 4, 0, 3)]
+    assert [job["id"] for job in past["jobs"]] == [ids[3]]
+    assert ([job["id"] for job in cut["jobs"]], cut["next"]) == ([ids[1]], every["cursors"][0])
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["limit=0", "before=1", "before=x-1", f"before={2**63}-1", "before=1-1%0A", "state=dead", "queue=%C3%97", "queue="],
+)
+async def test_a_look_for_dead_jobs_that_does_not_fit_is_refused(query: str) -> None:
+    async with an_app() as given:
+        assert (await given.get(f"/jobs/dead?{query}")).status == 422
 
 
 @pytest.mark.parametrize("query", ["limit=0", "most=0", "most=100001", "before=-1", "state=odd", "after=1"])

@@ -7,7 +7,9 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from tests.http.given_app import until
 from windlass.http import connection
+from windlass.http.auth import LOCAL, set_identity
 from windlass.http.listening import Listening
 from windlass.testing.conformance.fixtures import soon
 
@@ -83,16 +85,33 @@ async def test_a_body_does_not_count_as_headers() -> None:
 
 
 async def test_whoever_comes_when_there_is_no_room_is_told_so_and_makes_some() -> None:
+    go = asyncio.Event()
+
+    async def waits(scope: Scope, receive: Receive, send: Send) -> None:
+        set_identity(scope, LOCAL)
+        await go.wait()
+        await answers(scope, receive, send)
+
     async with (
-        Listening(answers, "127.0.0.1", 0, connections=2) as listening,
+        Listening(waits, "127.0.0.1", 0, connections=2) as listening,
         connected(listening) as (first, writer),
         connected(listening) as (second, other),
     ):
         writer.write(GET)
-        assert (await soon(first.read(-1))).startswith(b"HTTP/1.1 503")
-
         other.write(GET)
-        assert (await soon(second.readuntil(b"ok"))).startswith(b"HTTP/1.1 200")
+        await soon(until(lambda: listening.under_way == 2))
+        async with connected(listening) as (third, late):
+            late.write(GET)
+            told = await soon(third.read(-1))
+
+        assert told.startswith(b"HTTP/1.1 503")
+        assert b"retry-after: 1\r\n" in told
+        go.set()
+        for reader in (first, second):
+            assert (await soon(reader.readuntil(b"ok"))).startswith(b"HTTP/1.1 200")
+        async with connected(listening) as (third, late):
+            late.write(GET)
+            assert (await soon(third.readuntil(b"ok"))).startswith(b"HTTP/1.1 200")
 
 
 async def test_a_stop_lets_a_request_under_way_be_answered_and_closes_the_rest() -> None:

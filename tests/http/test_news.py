@@ -4,8 +4,10 @@ import pytest
 
 from tests.http.given_app import LIMITED, an_app, until
 from tests.http.streams import Stream, a_stream, time_passes
+from windlass.api.roles import Role
 from windlass.http import streaming
 from windlass.testing import FakeClock
+from windlass.testing.conformance.fixtures import soon
 
 
 async def test_news_is_told_as_it_comes() -> None:
@@ -104,6 +106,19 @@ async def test_no_more_than_so_many_streams_are_served(monkeypatch: pytest.Monke
         reply = await given.get("/news?topic=ends")
 
     assert (reply.status, reply.header("retry-after")) == (503, "1")
+
+
+async def test_no_caller_takes_all_the_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "MOST_OF_ONE", 1)
+    async with an_app() as given:
+        async with a_stream(given, "/news?topic=ends") as stream:
+            await stream.parts.get()
+            reply = await soon(given.get("/news?topic=ends", who=Role.VIEW))
+            async with a_stream(given, "/news?topic=ends", Role.PRODUCE) as other:
+                assert await soon(other.parts.get())
+
+        assert (reply.status, reply.header("retry-after")) == (429, "1")
+        assert not given.api.shared.streams_of
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -119,10 +120,12 @@ async def test_values_are_written_read_and_listed() -> None:
         ]
         told = await given.done("/kv/get", {"keys": ["a", "b", "c"]}, who=Role.PRODUCE)
         page = await given.done("/kv/scan", {"limit": 1, "after": "a"}, who=Role.WORK)
+        last = await given.done("/kv/scan", {"limit": 1, "after": "b"}, who=Role.WORK)
 
     assert written == [True, False, True, True, False, True]
     assert told["values"] == [binary, "3", None]
-    assert page["pairs"] == [{"key": "b", "value": "3"}]
+    assert page == {"pairs": [{"key": "b", "value": "3"}], "next": "b"}
+    assert last == {"pairs": []}
 
 
 async def test_a_lock_has_one_holder() -> None:
@@ -169,6 +172,7 @@ async def test_an_operator_does_once_what_services_do() -> None:
         pruned = await given.done("/services/prune", {"retention": {"default": forever}}, who=Role.OPERATE)
         promoted = await given.done("/services/promote", {}, who=Role.OPERATE)
         [entry] = (await given.get("/audit", who=Role.OPERATE)).document["entries"]
+        assert (await given.get("/audit?limit=1", who=Role.OPERATE)).document.get("more", False) is False
 
     assert rescued["rescued"] == [{"id": late["job"]["id"], "state": "pending"}]
     assert forced["rescued"] == [{"id": claim["job"]["id"], "state": "dead"}]
@@ -217,7 +221,6 @@ async def test_timings_are_added_up_once() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"minute": "2026-01-01T00:00:01Z"},
         {"minute": "2026-01-01T00:00:00"},
         {"queue": "no spaces"},
         {"kind": "no spaces"},
@@ -234,6 +237,14 @@ async def test_a_timing_that_means_nothing_is_refused(wrong: dict[str, object]) 
 
         assert reply.status == 422
         assert await given.client.store.timings(since=EPOCH, until=START) == []
+
+
+async def test_a_timing_counts_for_the_minute_of_its_time() -> None:
+    async with an_app() as given:
+        await given.done("/timings", {"timings": [{**TIMING, "minute": "2026-01-01T00:00:59.5Z"}]}, who=Role.WORK)
+        rows = await given.client.store.timings(since=EPOCH, until=datetime.max.replace(tzinfo=UTC))
+
+    assert [row.minute for row in rows] == [datetime(2026, 1, 1, tzinfo=UTC)]
 
 
 async def _schedule(given: GivenApp) -> Any:  # noqa: ANN401 - the JSON edge

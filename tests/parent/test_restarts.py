@@ -7,8 +7,7 @@ import pytest
 
 from proofs.children import eventually
 from tests.parent.given import Running, enqueue, jobs, servers
-from windlass.parent.causes import how_it_ended
-from windlass.parent.child_process import ChildProcess
+from windlass.parent.child_process import ChildProcess, how_it_ended
 from windlass.parent.messages import Order
 from windlass.parent.parent import Parent
 from windlass.parent.restarts import LIVED_WELL, Restarts

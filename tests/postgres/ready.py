@@ -22,12 +22,13 @@ _free: Final[list[tuple[str, sql.Composed]]] = []
 
 
 @contextmanager
-def ready_schema(*, with_tables: bool = False) -> Generator[str]:
+def ready_schema(*, with_tables: bool = False, unused: bool = False) -> Generator[str]:
     """Give the URL of a store that another role has just made; see `Cluster.runs_as` and `as_owner`.
 
     With `with_tables` who works may also make tables beside those of the store, as handlers do here that write to some.
+    With `unused` the tables had no rows before: those of deleted rows take room, which the planner counts.
     """
-    url, emptying = _free.pop() if _free else _made()
+    url, emptying = _free.pop() if _free and not unused else _made()
     if with_tables:
         _let_create(url, "grant create on schema {} to {}")
     yield url

@@ -423,3 +423,22 @@ async def test_a_job_comes_at_its_due_time_by_the_real_clock(url: str, tmp_path:
     late = [job.created_at - at for job, at in zip(jobs, due, strict=False)]
     assert timedelta(0) <= min(late)
     assert sorted(late)[1] < timedelta(seconds=0.5)
+
+
+async def test_a_damaged_schedule_makes_no_job_and_is_logged_once_while_others_fire(
+    client: Client, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    due = a_schedule("damaged", next_run_at=clock.now())
+    await client.store.write_schedule(replace(due, damage="headers is not JSON"), expected=None)
+    await client.schedules.put("sound", 4, JOB)
+    scheduler = a_scheduler(client)
+    await scheduler.start()
+
+    await clock.let_pass(12)
+
+    assert len(await due_times(client.store, "sound")) == 3
+    assert await due_times(client.store, "damaged") == []
+    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+    why = "its stored record is damaged: headers is not JSON. Put it again, or update this server"
+    assert told == [f"schedule 'damaged' cannot be read here and is left alone: {why}"]
+    await scheduler.stop()

@@ -1,11 +1,13 @@
 import asyncio
+import sqlite3
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
 
 from windlass import App, Context, JobDead, Snooze, State, given
+from windlass.core.errors import NotTransactional
 from windlass.testing import Endless, FakeClock, TestApp, in_memory, in_memory_sync
 from windlass.testing import app as testing_app
 
@@ -30,6 +32,15 @@ async def test_jobs_go_to_a_store_in_memory_and_nothing_of_the_other_is_touched(
 
         assert [job.state for job in test.jobs()] == [State.SUCCEEDED]
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_connection_in_memory_names_the_stores_of_a_test_that_have_transactions(app: App) -> None:
+    async with in_memory(app):
+        with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(NotTransactional) as refused:
+            await app.client.enqueue("mail", b"", connection=connection)
+
+    assert "in_database(app)" in str(refused.value)
+    assert 'windlass_store = "sqlite"' in str(refused.value)
 
 
 async def test_after_the_block_the_app_is_as_before(app: App) -> None:

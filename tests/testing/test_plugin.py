@@ -215,3 +215,193 @@ def test_runs_that_do_not_use_it_are_as_before(shop: pytest.Pytester) -> None:
     shop.makepyfile("import sys\n\ndef test_it():\n    assert 'windlass.app' not in sys.modules\n")
 
     run(shop, "--strict-config", "--strict-markers").assert_outcomes(passed=1)
+
+
+TRANSACTION = """
+import sqlite3
+import pytest
+from shop import remind
+
+def order(path, name):
+    db = sqlite3.connect(path)
+    db.execute("create table if not exists orders (name text)")
+    db.execute("insert into orders values (?)", (name,))
+    return db
+"""
+
+
+def test_the_file_of_the_programs_own_tables_is_named_by_a_fixture(shop: pytest.Pytester) -> None:
+    shop.makepyfile(
+        TRANSACTION
+        + """
+@pytest.fixture
+def windlass_store(tmp_path):
+    return tmp_path / "shop.db"
+
+async def test_the_job_comes_with_the_row(windlass_app, windlass_store):
+    db = order(windlass_store, "ada")
+    handle = await remind.options(connection=db).enqueue("ada")
+    windlass_app.assert_not_enqueued(remind)
+    db.commit()
+    windlass_app.assert_enqueued(remind, "ada", count=1)
+    assert await windlass_app.drain() == 1
+    assert await handle.result(0) == "wake up, ada"
+    db.close()
+
+def test_the_job_goes_with_the_row(windlass_app_sync, windlass_store):
+    db = order(windlass_store, "eve")
+    remind.options(connection=db).enqueue_sync("eve")
+    db.rollback()
+    windlass_app_sync.assert_not_enqueued(remind)
+    assert windlass_app_sync.drain() == 0
+    db.close()
+"""
+    )
+
+    run(shop).assert_outcomes(passed=2)
+    assert not (shop.path / "jobs.db").exists()
+
+
+@pytest.mark.parametrize("way", ["marker", "setting"])
+def test_a_file_of_the_tests_own_is_named_by_a_word(shop: pytest.Pytester, way: str) -> None:
+    if way == "setting":
+        shop.makeini(f"{INI}\nwindlass_store = sqlite\n")
+    mark = 'pytestmark = pytest.mark.windlass_store("sqlite")\n' if way == "marker" else ""
+    shop.makepyfile(
+        TRANSACTION
+        + mark
+        + """
+async def test_the_job_comes_with_the_row(windlass_app, tmp_path):
+    db = order(tmp_path / "windlass.db", "ada")
+    await remind.options(connection=db).enqueue("ada")
+    db.commit()
+    db.close()
+    assert await windlass_app.drain() == 1
+    await remind.options(delay=60).enqueue("eve")
+    assert await windlass_app.advance(60) == 1
+    assert len(windlass_app.jobs(remind, state="succeeded")) == 2
+
+def test_each_test_has_a_file_of_its_own(windlass_app_sync):
+    windlass_app_sync.assert_not_enqueued(remind)
+"""
+    )
+
+    run(shop, "--strict-markers", "--strict-config").assert_outcomes(passed=2)
+    assert not (shop.path / "jobs.db").exists()
+
+
+@pytest.mark.parametrize(
+    "store,message",
+    [
+        ("sqlit", "windlass_store is 'sqlit': it is 'memory', 'sqlite', 'real', a pathlib.Path or a URL"),
+        ("real", "so this test uses the store of the app itself: take no fixture"),
+        ("redis://localhost/0", "redis:// has no transactions: name a SQLite file, or a database of Postgres"),
+    ],
+)
+def test_a_store_that_cannot_be_one_is_told(shop: pytest.Pytester, store: str, message: str) -> None:
+    shop.makeini(f"{INI}\nwindlass_store = {store}\n")
+    shop.makepyfile("def test_it(windlass_app):\n    pass\n\ndef test_so(windlass_app_sync):\n    pass\n")
+
+    result = run(shop)
+
+    result.assert_outcomes(errors=2)
+    assert message in result.stdout.str()
+
+
+FORGOTTEN = """
+import asyncio
+import sys
+import pytest
+
+def test_a_forgotten_fixture():
+    from shop import remind
+    remind.enqueue_sync("ada")
+
+async def test_in_an_event_loop():
+    from shop import remind
+    await remind.enqueue("ada")
+
+async def test_by_the_client():
+    from shop import app
+    await app.client.enqueue("default")
+
+async def test_by_code_that_swallows_errors():
+    from shop import remind
+    try:
+        await remind.enqueue("ada")
+    except Exception:
+        pass
+
+async def test_by_a_server():
+    import windlass
+    from shop import app
+    await windlass.Server(app).start()
+"""
+
+
+def test_a_test_that_forgot_the_fixture_is_refused_before_it_enqueues(shop: pytest.Pytester) -> None:
+    shop.makepyfile(FORGOTTEN)
+
+    result = run(shop)
+
+    result.assert_outcomes(failed=5)
+    text = result.stdout.str()
+    assert "is on its own store here, and not on a store of the test: take the fixture windlass_app" in text
+    assert '@pytest.mark.windlass_store("real")' in text
+    assert not (shop.path / "jobs.db").exists()
+
+
+def test_it_is_refused_after_a_test_that_has_the_fixture(shop: pytest.Pytester) -> None:
+    shop.makepyfile(
+        """
+        from shop import remind
+
+        def test_with(windlass_app_sync):
+            remind.enqueue_sync("ada")
+
+        def test_without():
+            remind.enqueue_sync("ada")
+        """
+    )
+
+    run(shop).assert_outcomes(passed=1, failed=1)
+
+
+@pytest.mark.parametrize("way", ["marker", "setting"])
+def test_the_apps_own_store_can_be_allowed(shop: pytest.Pytester, way: str) -> None:
+    if way == "setting":
+        shop.makeini(f"{INI}\nwindlass_store = real\n")
+    mark = '@pytest.mark.windlass_store("real")\n' if way == "marker" else ""
+    shop.makepyfile(
+        f"import pytest\nfrom shop import app, remind\n\n{mark}def test_real():\n"
+        '    remind.enqueue_sync("ada")\n    app.close_sync()\n'
+    )
+
+    run(shop, "--strict-markers").assert_outcomes(passed=1)
+    assert (shop.path / "jobs.db").exists()
+
+
+def test_an_app_in_memory_and_one_that_is_not_named_are_left_alone(shop: pytest.Pytester) -> None:
+    shop.makepyfile(
+        test_others="""
+        import pytest
+        import windlass
+
+        passing = windlass.App("memory://")
+
+        @passing.job
+        def nothing() -> None: ...
+
+        @pytest.mark.windlass_app(passing)
+        def test_in_memory():
+            nothing.enqueue_sync()
+            passing.close_sync()
+
+        def test_another(tmp_path):
+            other = windlass.App(f"sqlite:///{tmp_path}/other.db")
+            other.blocking_client.enqueue("email")
+            other.close_sync()
+        """
+    )
+
+    run(shop).assert_outcomes(passed=2)

@@ -29,7 +29,13 @@ class ClaimRequest(Asked, kw_only=True):
     lease: Seconds | None = None
     wait: Wait = 0.0
     kinds: list[Name | None] | None = None
-    worker: Annotated[str, Meta(min_length=1, max_length=300)] | None = None
+    worker: (
+        Annotated[
+            str,
+            Meta(min_length=1, max_length=300, extra_json_schema={"pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$"}),
+        ]
+        | None
+    ) = None
     by_priority: bool = False
     payload: Literal["json", "base64"] = "json"
 
@@ -188,6 +194,16 @@ class Renewed(Told, kw_only=True):
 
     lease_expires_at: Moment
     cancel_requested: bool = False
+
+
+def renewed_told(renewed: seam.Renewed) -> Renewed:
+    """Return the new end of a lease as it is told."""
+    return Renewed(lease_expires_at=renewed.lease_expires_at, cancel_requested=renewed.cancel_requested)
+
+
+def renewed_of(told: Renewed) -> seam.Renewed:
+    """Return the new end of a lease."""
+    return seam.Renewed(told.lease_expires_at, told.cancel_requested)
 
 
 class LineWritten(Asked, kw_only=True):

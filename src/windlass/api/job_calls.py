@@ -1,15 +1,21 @@
 """What is asked and told about jobs, where it is no record of its own."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
 from windlass.api.calls import MOST_JOBS
+from windlass.api.carried_call import AuditedChange, CarriedCall, PlainCall, concatenated, merged, pages_of
 from windlass.api.claims import Wait
-from windlass.api.jobs import Enqueued, Job, LogLine, NewJob, Progress
-from windlass.api.looks import Chosen, Glance, Retained
+from windlass.api.jobs import Enqueued, Job, LogLine, NewJob, Progress, job_of
+from windlass.api.looks import Chosen, Glance, JobIds, Retained, glance_of, retained
 from windlass.api.problems import Problem
 from windlass.api.shape import Asked, Id, Moment, Told
+from windlass.core.commands import CancelJobs, DeleteJobs, RescheduleJobs, RetryJobs
+from windlass.core.duration import moment
+from windlass.core.ids import JobId, job_id
+from windlass.core.queries import GetGlances, GetJobs
 from windlass.core.requests import CancelOutcome, Changed
 from windlass.core.states import State
 
@@ -133,3 +139,70 @@ class RescheduleAsked(Asked, kw_only=True):
 
     ids: Annotated[list[Id], Meta(max_length=MOST_JOBS)]
     run_at: Moment | None = None
+
+
+def changed_ids(ids: Sequence[JobId], outcomes: Sequence[Changed]) -> list[JobId]:
+    """Return the jobs that were changed."""
+    return [each for each, changed in zip(ids, outcomes, strict=True) if changed is Changed.DONE]
+
+
+def _reschedule_command(request: RescheduleAsked) -> RescheduleJobs:
+    ids = [job_id(each) for each in request.ids]
+    return RescheduleJobs(ids, None if request.run_at is None else moment(request.run_at, "run_at"))
+
+
+def _reschedule_audit(command: RescheduleJobs, outcomes: list[Changed]) -> AuditedChange:
+    run_at = "now" if command.run_at is None else command.run_at.isoformat()
+    return AuditedChange("reschedule", changed_ids(command.ids, outcomes), {"run_at": run_at})
+
+
+GLANCE: Final = CarriedCall(
+    GetGlances,
+    JobIds,
+    GlanceTold,
+    request=lambda query: JobIds(ids=list(query.ids)),
+    reply=lambda told: {JobId(each): glance_of(one) for each, one in told.jobs.items()},
+    parts=pages_of("ids", merged),
+)
+GET: Final = CarriedCall(
+    GetJobs,
+    GetAsked,
+    GetTold,
+    request=lambda query: GetAsked(ids=list(query.ids), payload="base64"),
+    reply=lambda told: [None if one is None else job_of(one) for one in told.jobs],
+)
+CANCEL: Final = CarriedCall(
+    CancelJobs,
+    CancelAsked,
+    CancelTold,
+    request=lambda command: CancelAsked(ids=list(command.ids), retention=retained(command.retention)),
+    reply=lambda told: told.outcomes,
+    parts=pages_of("ids", concatenated),
+)
+RETRY: Final = CarriedCall(
+    RetryJobs,
+    ChangeAsked,
+    ChangeTold,
+    request=lambda command: ChangeAsked(ids=list(command.ids)),
+    reply=lambda told: told.outcomes or [],
+    parts=pages_of("ids", concatenated),
+)
+DELETE: Final = CarriedCall(
+    DeleteJobs,
+    ChangeAsked,
+    ChangeTold,
+    request=lambda command: ChangeAsked(ids=list(command.ids)),
+    reply=lambda told: told.outcomes or [],
+    parts=pages_of("ids", concatenated),
+)
+RESCHEDULE: Final = PlainCall(
+    RescheduleJobs,
+    RescheduleAsked,
+    ChangeTold,
+    request=lambda command: RescheduleAsked(ids=list(command.ids), run_at=command.run_at),
+    read=_reschedule_command,
+    response=lambda _, outcomes: ChangeTold(outcomes=outcomes),
+    reply=lambda told: told.outcomes or [],
+    parts=pages_of("ids", concatenated),
+    audit=_reschedule_audit,
+)

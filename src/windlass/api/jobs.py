@@ -1,12 +1,27 @@
 """Jobs, as the API writes and reads them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, get_args
 
 from msgspec import UNSET, MsgspecError, Raw, UnsetType, ValidationError
 from msgspec.json import Decoder
 
-from windlass.api.shape import Asked, Id, KvPair, Moment, Name, Seconds, Told, kv_of, pairs, seconds
+from windlass.api.shape import (
+    Asked,
+    Attempts,
+    HeaderText,
+    Id,
+    KvPair,
+    Moment,
+    Name,
+    Priority,
+    Seconds,
+    Told,
+    kv_of,
+    pairs,
+    seconds,
+)
 from windlass.core import job as core
 from windlass.core.ids import JobId
 from windlass.core.states import State
@@ -15,6 +30,10 @@ from windlass.core.unique import Hold, OnConflict, Scope, Unique
 JSON = "json"
 RAW = "raw"
 _anything = Decoder().decode
+_as_it_is = Decoder(Raw).decode
+_LARGE_NUMBER = re.compile(rb"[eE]\+?[0-9]{3}")
+_LONG_NUMBER = b"0" * 309
+_DIGITS = bytes(ord("0" if chr(each) in "0123456789" else " ") for each in range(256))
 _SCOPES: Final[Mapping[str, Scope]] = {scope: scope for scope in get_args(Scope)}
 
 
@@ -41,12 +60,12 @@ class NewJob(Asked, kw_only=True):
     """What wrote the bytes of `payload_base64`: `raw` unless it is said."""
     id: Id | None = None
     kind: Name | None = None
-    priority: int | None = None
+    priority: Priority | None = None
     run_at: Moment | None = None
     delay: Seconds | None = None
-    max_attempts: int | None = None
+    max_attempts: Attempts | None = None
     unique: Name | UniqueKey | None = None
-    headers: dict[str, str] | None = None
+    headers: dict[Name, HeaderText] | None = None
     tenant: Name | None = None
     kv: list[KvPair] | None = None
     parent_id: Id | UnsetType | None = UNSET
@@ -107,7 +126,7 @@ def _key(hold: Hold) -> UniqueKey:
 
 
 class Enqueued(Told, kw_only=True):
-    """What became of one job; `created` is false when one with this id or unique key was there already."""
+    """What became of one job; `created` is false when it was there already, by its id or its unique key."""
 
     id: str
     created: bool
@@ -136,6 +155,8 @@ class Failure(Told, kw_only=True):
     message: str
     type: str | None = None
     traceback: str | None = None
+    module: str | None = None
+    """Where the class of the exception is defined."""
 
 
 class Delivery(Told, kw_only=True):
@@ -148,6 +169,8 @@ class Delivery(Told, kw_only=True):
     worker: str | None = None
     outcome: str | None = None
     failure: Failure | None = None
+    retried_at: Moment | None = None
+    """When an operator retried the job after this delivery."""
 
 
 class Job(Told, kw_only=True):
@@ -189,6 +212,8 @@ class Job(Told, kw_only=True):
     limit_key: str | None = None
     history: list[Delivery] = []
     log: list[LogLine] = []
+    damage: str | None = None
+    """The fields of the stored record that cannot be read, each with the reason; such a field has a stand-in here."""
 
 
 def told(job: core.Job, *, as_bytes: bool = False) -> Job:
@@ -228,6 +253,7 @@ def told(job: core.Job, *, as_bytes: bool = False) -> Job:
         limit_key=job.limit_key,
         history=[_delivery(each) for each in job.history],
         log=log_told(job.log),
+        damage=job.damage,
     )
 
 
@@ -243,6 +269,7 @@ def job_of(told: Job) -> core.Job:
         told.cancel_requested, told.unique_key, _id(told.parent_id), told.schedule_id, told.limit_key,
         tuple([_delivery_of(each) for each in told.history]),
         tuple([core.LogLine(line.at, line.level, line.text, line.delivery) for line in told.log]),
+        told.damage,
     )  # fmt: skip
 
 
@@ -257,10 +284,18 @@ def _shown(value: bytes | None, codec: str | None, *, as_bytes: bool) -> tuple[R
 def is_json(value: bytes) -> bool:
     """Whether these bytes can stand in JSON as they are."""
     try:
-        _anything(value)
+        if not value.isascii():
+            value.decode()
+        # to look it over takes a part of the time that it takes to make values of it
+        (_anything if _may_have_too_large_a_number(value) else _as_it_is)(value)
     except (ValueError, RecursionError, MsgspecError):
         return False
     return True
+
+
+def _may_have_too_large_a_number(value: bytes) -> bool:
+    # which only those find out who make a number of it
+    return _LARGE_NUMBER.search(value) is not None or _LONG_NUMBER in value.translate(_DIGITS)
 
 
 def progress_told(progress: core.Progress | None) -> Progress | None:
@@ -282,24 +317,25 @@ def _delivery(ended: core.Delivery) -> Delivery:
         worker=ended.worker,
         outcome=ended.outcome,
         failure=None if ended.failure is None else failure_told(ended.failure),
+        retried_at=ended.retried_at,
     )
 
 
 def _delivery_of(told: Delivery) -> core.Delivery:
     failure = None if told.failure is None else failure_of(told.failure)
     return core.Delivery(
-        told.delivery, told.attempt, told.started_at, told.ended_at, told.worker, told.outcome, failure
+        told.delivery, told.attempt, told.started_at, told.ended_at, told.worker, told.outcome, failure, told.retried_at
     )
 
 
 def failure_told(failure: core.Failure) -> Failure:
     """Return why an attempt failed, as it is told."""
-    return Failure(message=failure.message, type=failure.type, traceback=failure.traceback)
+    return Failure(message=failure.message, type=failure.type, traceback=failure.traceback, module=failure.module)
 
 
 def failure_of(told: Failure) -> core.Failure:
     """Return why an attempt failed."""
-    return core.Failure(told.message, told.type, told.traceback)
+    return core.Failure(told.message, told.type, told.traceback, told.module)
 
 
 def _id(text: str | None) -> JobId | None:

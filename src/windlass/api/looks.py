@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from windlass.api.jobs import Job
-from windlass.api.shape import Asked, Count, Id, Limit, Moment, Name, Seconds, Told, seconds, span
+from windlass.api.shape import Asked, Count, Id, Limit, Moment, Name, SearchText, Seconds, Told, seconds, span
 from windlass.core import looks as seam
 from windlass.core import stats as core
 from windlass.core.filters import JobFilter
@@ -32,8 +32,8 @@ class Chosen(Asked, kw_only=True):
     text: str | None = None
     parent_id: Id | None = None
     unique_key: Name | None = None
-    error_type: str | None = None
-    payload_text: str | None = None
+    error_type: SearchText | None = None
+    payload_text: SearchText | None = None
 
     def filter(self) -> JobFilter:
         """Return which jobs are meant."""
@@ -68,6 +68,23 @@ class Jobs(Told, kw_only=True):
 
     jobs: list[Job]
     next: int | None = None
+
+
+class DeadAsked(Asked, kw_only=True):
+    """A page of the dead jobs of a queue or of all, the last to die first: those past the cursor `before`."""
+
+    queue: Name | None = None
+    before: Annotated[str, Meta(pattern=seam.DEATH)] | None = None
+    limit: Limit = 100
+    payload: Literal["json", "base64"] = "json"
+
+
+class DeadJobs(Told, kw_only=True):
+    """A page of dead jobs, perhaps an empty one, and the cursor of each; with `next` there may be more past it."""
+
+    jobs: list[Job]
+    cursors: list[str]
+    next: str | None = None
 
 
 class Place(Told, kw_only=True):
@@ -182,6 +199,16 @@ class Minute(Told, kw_only=True):
     counts: Totals
 
 
+def minute_told(row: core.MinuteCounts) -> Minute:
+    """Return what happened in a minute, as it is told."""
+    return Minute(minute=row.minute, queue=row.queue, kind=row.kind, counts=Totals(**row.counts._asdict()))
+
+
+def minute_of(told: Minute) -> core.MinuteCounts:
+    """Return what happened in a minute."""
+    return core.MinuteCounts(told.minute, told.queue, told.kind, totals_of(told.counts))
+
+
 class Server(Told, kw_only=True):
     """A process that runs workers or services, as it last told the store."""
 
@@ -235,6 +262,16 @@ class Audit(Told, kw_only=True):
     detail: dict[str, str] = {}
 
 
+def audit_told(entry: seam.AuditEntry) -> Audit:
+    """Return an entry of the audit as it is told."""
+    return Audit(at=entry.at, actor=entry.actor, action=entry.action, target=entry.target, detail=dict(entry.detail))
+
+
+def audit_of(told: Audit) -> seam.AuditEntry:
+    """Return an entry of the audit."""
+    return seam.AuditEntry(told.at, told.actor, told.action, told.target, told.detail)
+
+
 class Finding(Told, kw_only=True):
     """One thing that was looked at; `advice` says what to do when it is not well."""
 
@@ -242,6 +279,16 @@ class Finding(Told, kw_only=True):
     level: Literal["ok", "warning", "error"]
     message: str
     advice: str | None = None
+
+
+def finding_told(found: seam.Finding) -> Finding:
+    """Return a finding as it is told."""
+    return Finding(name=found.name, level=found.level, message=found.message, advice=found.advice)
+
+
+def finding_of(told: Finding) -> seam.Finding:
+    """Return a finding."""
+    return seam.Finding(told.name, told.level, told.message, told.advice)
 
 
 class Kept(Asked, kw_only=True):

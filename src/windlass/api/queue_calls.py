@@ -1,12 +1,38 @@
 """What is asked and told about queues and their minutes."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Annotated, Final
 
 from msgspec import Meta
 
-from windlass.api.calls import MOST_JOBS
-from windlass.api.looks import Minute, Queue, Waiting
-from windlass.api.shape import Asked, Moment, Name, Told
+from windlass.api.calls import (
+    MOST_JOBS,
+    NamesTold,
+    Nothing,
+    empty_request,
+    names_reply,
+    names_response,
+    nothing_reply,
+    nothing_response,
+)
+from windlass.api.carried_call import AuditedChange, PlainCall, concatenated, pages_of
+from windlass.api.looks import (
+    Minute,
+    Queue,
+    Waiting,
+    minute_of,
+    minute_told,
+    queue_of,
+    queue_told,
+    waiting_of,
+    waiting_told,
+)
+from windlass.api.shape import Asked, Moment, Name, Told, seconds, span
+from windlass.core.commands import SetPaused
+from windlass.core.duration import moment
+from windlass.core.names import check_name
+from windlass.core.queries import CountWaiting, GetDueTime, GetMinutes, GetPaused, GetStats, ListKinds
 
 
 class QueuesAsked(Asked, kw_only=True):
@@ -63,3 +89,96 @@ class MinutesTold(Told, kw_only=True):
     """What happened in each minute."""
 
     minutes: list[Minute]
+
+
+def _pause_audit(command: SetPaused, reply: None) -> AuditedChange:
+    del reply
+    return AuditedChange("pause" if command.paused else "resume", command.queue)
+
+
+def _earliest(replies: Sequence[timedelta | None]) -> timedelta | None:
+    return min((each for each in replies if each is not None), default=None)
+
+
+def _names(queues: Sequence[str]) -> list[str]:
+    return [check_name(queue, "queue") for queue in queues]
+
+
+QUEUES: Final = PlainCall(
+    GetStats,
+    QueuesAsked,
+    QueuesTold,
+    request=lambda query: QueuesAsked(queue=query.queue),
+    read=lambda asked: GetStats(None if asked.queue is None else check_name(asked.queue, "queue")),
+    response=lambda _, rows: QueuesTold(queues=[queue_told(row) for row in rows]),
+    reply=lambda told: [queue_of(one) for one in told.queues],
+)
+PAUSE: Final = PlainCall(
+    SetPaused,
+    QueueAsked,
+    Nothing,
+    request=lambda command: QueueAsked(queue=command.queue),
+    read=lambda asked: SetPaused(check_name(asked.queue, "queue"), paused=True),
+    response=nothing_response,
+    reply=nothing_reply,
+    audit=_pause_audit,
+)
+RESUME: Final = PlainCall(
+    SetPaused,
+    QueueAsked,
+    Nothing,
+    request=lambda command: QueueAsked(queue=command.queue),
+    read=lambda asked: SetPaused(check_name(asked.queue, "queue"), paused=False),
+    response=nothing_response,
+    reply=nothing_reply,
+    audit=_pause_audit,
+)
+PAUSED: Final = PlainCall(
+    GetPaused,
+    NamesAsked,
+    NamesTold,
+    request=lambda query: NamesAsked(queues=list(query.queues)),
+    read=lambda asked: GetPaused(_names(asked.queues)),
+    response=names_response,
+    reply=names_reply,
+    parts=pages_of("queues", concatenated),
+)
+DUE_IN: Final = PlainCall(
+    GetDueTime,
+    NamesAsked,
+    DueTold,
+    request=lambda query: NamesAsked(queues=list(query.queues)),
+    read=lambda asked: GetDueTime(_names(asked.queues)),
+    response=lambda _, due_in: DueTold(due_in=seconds(due_in)),
+    reply=lambda told: span(told.due_in),
+    parts=pages_of("queues", _earliest),
+)
+KINDS: Final = PlainCall(
+    ListKinds,
+    KindsAsked,
+    NamesTold,
+    request=lambda query: KindsAsked(queue=query.queue, known=list(query.known)),
+    read=lambda asked: ListKinds(
+        known=[check_name(kind, "kind") for kind in asked.known], queue=check_name(asked.queue, "queue")
+    ),
+    response=names_response,
+    reply=names_reply,
+)
+WAITING: Final = PlainCall(
+    CountWaiting,
+    Nothing,
+    WaitingTold,
+    request=empty_request,
+    read=lambda _: CountWaiting(),
+    response=lambda _, rows: WaitingTold(waiting=[waiting_told(row) for row in rows]),
+    reply=lambda told: [waiting_of(one) for one in told.waiting],
+)
+MINUTES: Final = PlainCall(
+    GetMinutes,
+    MinutesAsked,
+    MinutesTold,
+    request=lambda query: MinutesAsked(since=query.since, until=query.until),
+    read=lambda asked: GetMinutes(moment(asked.since, "since"), moment(asked.until, "until")),
+    response=lambda _, rows: MinutesTold(minutes=[minute_told(row) for row in rows]),
+    reply=lambda told: [minute_of(one) for one in told.minutes],
+)

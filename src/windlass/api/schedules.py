@@ -1,31 +1,48 @@
 """Schedules, as the API writes and reads them."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Final, TypeAlias
 
 from msgspec import UNSET, Meta, Raw, UnsetType
 
+from windlass.api.calls import MOST_JOBS
+from windlass.api.carried_call import CarriedCall, PlainCall
 from windlass.api.jobs import NewJob, asked, is_json
-from windlass.api.shape import Asked, Count, Id, Moment, Name, Seconds, Told
+from windlass.api.shape import HEADER_SCHEMA, NAME_PATTERN, Asked, Count, Id, Moment, Name, Told
 from windlass.core import schedule as core
+from windlass.core.commands import FireSchedule, WriteSchedule
+from windlass.core.duration import LONGEST
 from windlass.core.ids import JobId
+from windlass.core.names import MAX_ATTEMPTS, MAX_PRIORITY, check_name
+from windlass.core.queries import ListDueSchedules
+from windlass.core.rule import SHORTEST
 from windlass.core.schedule import CatchUp, Overlap
+
+MOST_RULE = 1_000
+"""Characters of a rule and of a time zone."""
+_HEADERS = Meta(extra_json_schema={"propertyNames": {"pattern": NAME_PATTERN}, "additionalProperties": HEADER_SCHEMA})
+_SHORT = Meta(extra_json_schema={"maxLength": MOST_RULE})
+
+
+Interval: TypeAlias = Annotated[float, Meta(ge=SHORTEST.total_seconds(), le=LONGEST.total_seconds())]
+"""Seconds between two due times."""
 
 
 class Schedule(Told, kw_only=True):
     """A rule and the job that it makes; `rule` is a cron expression, or an interval as in `every 300s`."""
 
     id: Name
-    rule: str
-    timezone: str = "UTC"
+    rule: Annotated[str, _SHORT]
+    timezone: Annotated[str, _SHORT] = "UTC"
     queue: Name
     kind: Name | None = None
     payload_base64: bytes = b""
     payload: Raw | UnsetType = UNSET
     codec: Name
-    headers: dict[str, str] = {}
+    headers: Annotated[dict[str, str], _HEADERS] = {}
     tenant: Name | None = None
-    priority: int
-    max_attempts: int
+    priority: Annotated[int, Meta(extra_json_schema={"minimum": 0, "maximum": MAX_PRIORITY})]
+    max_attempts: Annotated[int, Meta(extra_json_schema={"minimum": 1, "maximum": MAX_ATTEMPTS})]
     catch_up: CatchUp = "one"
     overlap: Overlap = "allow"
     declared: bool = False
@@ -35,6 +52,8 @@ class Schedule(Told, kw_only=True):
     last_job_id: Id | None = None
     revision: Count = 0
     orphaned: bool = False
+    damage: str | None = None
+    """The fields of the stored record that cannot be read, each with the reason; such a field has a stand-in here."""
 
 
 def schedule_told(schedule: core.Schedule, *, as_bytes: bool = False) -> Schedule:
@@ -62,6 +81,7 @@ def schedule_told(schedule: core.Schedule, *, as_bytes: bool = False) -> Schedul
         last_job_id=schedule.last_job_id,
         revision=schedule.revision,
         orphaned=schedule.orphaned,
+        damage=schedule.damage,
     )
 
 
@@ -88,6 +108,7 @@ def schedule_of(told: Schedule) -> core.Schedule:
         last_job_id=None if told.last_job_id is None else JobId(told.last_job_id),
         revision=told.revision,
         orphaned=told.orphaned,
+        damage=told.damage,
     )
 
 
@@ -126,13 +147,17 @@ class Revision(Told, kw_only=True):
     revision: int | None = None
 
 
+NOT_OF_A_SCHEDULE: Final = ("parent_id", "schedule_id", "limit_key")
+"""Fields of a new job that the job of a schedule does not have."""
+
+
 class SchedulePut(Asked, kw_only=True):
     """A rule and the job that it makes: `rule` is a cron expression, or a number of seconds."""
 
     id: Name
-    rule: str | Seconds
+    rule: Annotated[str, Meta(extra_json_schema={"format": "windlass-rule"})] | Interval
     job: NewJob
-    timezone: str = "UTC"
+    timezone: Annotated[str, Meta(extra_json_schema={"format": "iana-timezone"})] = "UTC"
     catch_up: CatchUp = "one"
     overlap: Overlap = "allow"
 
@@ -163,3 +188,35 @@ class Fired(Told, kw_only=True):
 
     outcome: core.FireOutcome
     job_id: str | None = None
+
+
+def schedules_told(schedules: Sequence[core.Schedule]) -> list[Schedule]:
+    """Return schedules for a response: JSON with spaces around it as bytes, which would be sent without them."""
+    return [schedule_told(each, as_bytes=each.payload != each.payload.strip()) for each in schedules]
+
+
+WRITE_SCHEDULE: Final = CarriedCall(
+    WriteSchedule,
+    ScheduleWritten,
+    Revision,
+    request=lambda command: ScheduleWritten(
+        schedule=schedule_told(command.schedule, as_bytes=True), expected=command.expected
+    ),
+    reply=lambda told: told.revision,
+)
+DUE_SCHEDULES: Final = PlainCall(
+    ListDueSchedules,
+    DueAsked,
+    DueSchedules,
+    request=lambda query: DueAsked(declared=list(query.declared), limit=min(query.limit, MOST_JOBS)),
+    read=lambda asked: ListDueSchedules([check_name(each, "schedule id") for each in asked.declared], asked.limit),
+    response=lambda _, found: DueSchedules(now=found.now, due=schedules_told(found.due), next_run_at=found.next_run_at),
+    reply=lambda told: core.DueSchedules(told.now, [schedule_of(one) for one in told.due], told.next_run_at),
+)
+FIRE: Final = CarriedCall(
+    FireSchedule,
+    Firing,
+    Fired,
+    request=lambda command: firing_asked(command.firing),
+    reply=lambda told: core.Fired(told.outcome, None if told.job_id is None else JobId(told.job_id)),
+)

@@ -6,10 +6,9 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from windlass.app.call import Call
 from windlass.app.client_settings import ClientSettings
 from windlass.app.clients import Clients
-from windlass.app.handle import BlockingHandle, Handle
+from windlass.app.handle import BlockingHandle, Call, Handle
 from windlass.app.home import Home
 from windlass.app.registering import Registering
 from windlass.app.sources import for_a_server, for_clients, resolved
@@ -28,6 +27,7 @@ from windlass.core.names import check_name
 from windlass.core.retry import RetryRule
 from windlass.core.settings import UNSET, QueueSettings, Unset
 from windlass.core.store import Store
+from windlass.core.store_guard import check_store_of
 from windlass.engine.config import ServerConfig
 from windlass.engine.served import TenantScope
 from windlass.handlers.results import ResultReader
@@ -139,6 +139,7 @@ class App(Registering):
         self._store: Store | None = None
         self._clients = Clients(self._connect)
         self._in_place: Eager | None = None
+        self._in_test = False
 
     def queue(
         self,
@@ -176,11 +177,13 @@ class App(Registering):
     @property
     def client(self) -> Client:
         """The app's client, which belongs to the event loop that used it first; raises `AlreadyRunning` in another."""
+        self._check_store()
         return self._clients.client
 
     @property
     def blocking_client(self) -> BlockingClient:
         """The app's client for code without an event loop."""
+        self._check_store()
         return self._clients.blocking
 
     async def open(self) -> None:
@@ -197,7 +200,7 @@ class App(Registering):
     def close_sync(self) -> None:
         """Let go of what blocking calls have opened."""
         if self._in_place is not None and self._clients.has_blocking:
-            self.blocking_client.run(self._in_place.close_for)
+            self._clients.blocking.run(self._in_place.close_for)
         self._clients.close_blocking()
 
     async def __aenter__(self) -> Self:
@@ -214,19 +217,29 @@ class App(Registering):
         What the app had open before stays open, and is used again after the block. What it opens in the block is to be
         closed at its end, by `close` or `close_sync`.
         """
-        given, former = self._given, (self._store, self._clients, self._config, self._in_place)
+        given, former = self._given, (self._store, self._clients, self._config, self._in_place, self._in_test)
         self._given = replace(given, clock=clock, rng=rng)
         self._store, self._clients, self._config, self._in_place = store, Clients(self._connect), None, None
+        self._in_test = True
         try:
             yield
         finally:
             self._given = replace(self._given, clock=given.clock, rng=given.rng)
-            self._store, self._clients, self._config, self._in_place = former
+            self._store, self._clients, self._config, self._in_place, self._in_test = former
+
+    @property
+    def in_test(self) -> bool:
+        """Whether the app is on the store of a test now, by `on_store`."""
+        return self._in_test
 
     async def enqueue(self, call: Call[R], *, connection: object = None) -> Handle[R]:
         """Put one call in line: what `handler.enqueue(...)` does."""
-        [handle] = await self.enqueue_many((call,), connection=connection)
-        return handle
+        _check_call(call)
+        client = self.client
+        done = await client.enqueue_job(call.new_job(), connection=connection)
+        if self.eager:
+            await self._run_in_place(client, [done], connection)
+        return Handle(done, self._here, call.results)
 
     async def enqueue_many(self, calls: Iterable[Call[R]], *, connection: object = None) -> list[Handle[R]]:
         """Put calls in line, all or none, in their order; the handles come in that order too.
@@ -253,6 +266,10 @@ class App(Registering):
     def handle(self, id: Id, results: ResultReader[R]) -> Handle[R]:
         """Return the handle of a job that was enqueued before: what `handler.handle(id)` does."""
         return Handle(Enqueued(job_id(id), created=False), self._here, results)
+
+    def handle_sync(self, id: Id, results: ResultReader[R]) -> BlockingHandle[R]:
+        """Return the handle of a job that was enqueued before: what `handler.handle_sync(id)` does."""
+        return BlockingHandle(Enqueued(job_id(id), created=False), self._blocking_here, results)
 
     def tenant_now(self) -> str | None:
         """Return whom a job belongs to that is enqueued here and now."""
@@ -297,6 +314,10 @@ class App(Registering):
         """Return what holds for the clients of the app."""
         return for_clients(self._given, self.config)
 
+    def _check_store(self) -> None:
+        if not self._in_test:
+            check_store_of(self)
+
     def _connect(self) -> Client:
         settings = self._settings()
         if self._store is not None:
@@ -318,10 +339,14 @@ class App(Registering):
 
     async def _put(self, client: Client, calls: Sequence[Call[Any]], connection: object) -> list[Enqueued]:
         done = await client.enqueue_many([call.new_job() for call in calls], connection=connection)
-        # inside of the caller's own transaction the jobs are not there yet
-        if self.eager and connection is None and any(each.created for each in done):
-            await self._eager().run(client, done)
+        if self.eager:
+            await self._run_in_place(client, done, connection)
         return done
+
+    async def _run_in_place(self, client: Client, done: Sequence[Enqueued], connection: object) -> None:
+        # inside of the caller's own transaction the jobs are not there yet
+        if connection is None and any(each.created for each in done):
+            await self._eager().run(client, done)
 
     def _eager(self) -> "Eager":
         if self._in_place is None:
@@ -334,7 +359,11 @@ class App(Registering):
 def _listed(calls: Iterable[Call[R]]) -> list[Call[R]]:
     listed = list(calls)
     for call in listed:
-        if not isinstance(call, Call):
-            message = f"an app enqueues calls, handler.call(...), not {type(call).__name__}: others go by app.client"
-            raise InvalidValue(message)
+        _check_call(call)
     return listed
+
+
+def _check_call(call: object) -> None:
+    if not isinstance(call, Call):
+        message = f"an app enqueues calls, handler.call(...), not {type(call).__name__}: others go by app.client"
+        raise InvalidValue(message)

@@ -4,7 +4,8 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from typing import Final
 
 from windlass.blocking.client import BlockingClient
@@ -26,6 +27,7 @@ class Clients:
         self._make = make
         self._guard = threading.RLock()
         self._client: Client | None = None
+        self._end_of_loop: AsyncGenerator[None, None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pid = 0
         self._blocking: BlockingClient | None = None
@@ -64,15 +66,17 @@ class Clients:
     async def close(self) -> None:
         """Close what is open; another use makes new ones. Raises `AlreadyRunning` if that is in another event loop."""
         with self._guard:
-            client, loop, blocking = self._client, self._loop, self._blocking
+            client, loop, blocking, end_of_loop = self._client, self._loop, self._blocking, self._end_of_loop
             mine = loop is None or loop is asyncio.get_running_loop()
             if not mine and not self._is_stale():
                 raise AlreadyRunning(_ELSEWHERE)
-            self._client = self._loop = self._blocking = None
+            self._client = self._loop = self._blocking = self._end_of_loop = None
         if blocking is not None:
             await asyncio.to_thread(blocking.close)
         if client is not None and mine:
             await client.close()
+            if end_of_loop is not None:
+                await end_of_loop.aclose()
 
     def close_blocking(self) -> None:
         """Close the client for code without an event loop."""
@@ -85,7 +89,7 @@ class Clients:
         if self._client is None or self._is_stale():
             self._client, self._loop, self._pid = self._make(), None, os.getpid()
         if loop is not None and self._loop is None:
-            self._loop = loop
+            self._loop, self._end_of_loop = loop, _close_at_end_of_loop(self._client)
         if loop is not None and self._loop is not loop:
             raise AlreadyRunning(_ELSEWHERE)
         return self._client
@@ -95,5 +99,26 @@ class Clients:
             return True
         if self._loop is None or not self._loop.is_closed():
             return False
+        if self._client is not None and self._client.closed:
+            return True
         logger.warning("the app was not closed before its event loop was: use `async with app`, or app.close()")
         return True
+
+
+def _close_at_end_of_loop(client: Client) -> AsyncGenerator[None, None]:
+    """Have the running event loop close `client` when it shuts its asynchronous generators down, as `asyncio.run` does.
+
+    So `asyncio.run(handler.enqueue(...))` leaves no thread and no file open, however often a program calls it.
+    """
+
+    async def close_at_end() -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            await client.close()
+
+    generator = close_at_end()
+    # the loop registers a generator at its first step, which here needs no await
+    with suppress(StopIteration):
+        generator.__anext__().send(None)
+    return generator

@@ -1,4 +1,4 @@
-"""Handle: what an enqueue gives to whoever wants to know what became of the job."""
+"""Calls of handlers that are still to be enqueued, and handles of their jobs."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar, assert_never
@@ -9,7 +9,7 @@ from windlass.client.results import Completed, NotFound, TimedOut, WaitResult
 from windlass.core.duration import Duration, duration
 from windlass.core.errors import JobCancelled, JobDead, JobNotFound, ResultNotKept, WrongState
 from windlass.core.ids import JobId
-from windlass.core.job import Enqueued, Job
+from windlass.core.job import Enqueued, Job, NewJob
 from windlass.core.requests import CancelOutcome
 from windlass.core.states import State
 from windlass.engine.causes import cause
@@ -19,8 +19,30 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
+class Call(Generic[R]):
+    """A call of a handler that was not made yet: its arguments are checked and encoded.
+
+    For `app.enqueue_many` and `ctx.then`; enqueued twice it makes two jobs.
+    """
+
+    __slots__ = ("_job", "results")
+
+    def __init__(self, job: NewJob, results: ResultReader[R]) -> None:
+        """Stand for `job`, whose result is read by `results`."""
+        self._job = job
+        self.results = results
+
+    def new_job(self) -> NewJob:
+        """Return the job as the client takes it."""
+        return self._job
+
+    def __repr__(self) -> str:
+        """Show the kind and not the arguments, which may be secret."""
+        return f"<Call of {self._job.kind} for queue {self._job.queue!r}>"
+
+
 class Handle(Generic[R]):
-    """One enqueued job. `created` is False when a job with its id or unique key was there already.
+    """One enqueued job. `created` is False when the job was there already, by its id or its unique key.
 
     ```python
     import windlass

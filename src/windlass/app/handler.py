@@ -7,8 +7,7 @@ from functools import cached_property, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 from uuid import UUID
 
-from windlass.app.call import Call
-from windlass.app.handle import BlockingHandle, Handle
+from windlass.app.handle import BlockingHandle, Call, Handle
 from windlass.app.home import Home
 from windlass.codec import JSON, Encoded
 from windlass.core.duration import Duration
@@ -167,6 +166,10 @@ class Handler(Enqueueing[P, R]):
     def handle(self, id: UUID | str) -> Handle[R]:
         """Return the handle of a job of this handler that was enqueued before, by its id."""
         return self.app.handle(id, self._results)
+
+    def handle_sync(self, id: UUID | str) -> BlockingHandle[R]:
+        """Return the handle of a job of this handler by its id, for code without an event loop."""
+        return self.app.handle_sync(id, self._results)
 
     def __repr__(self) -> str:
         """Show the kind and the function."""

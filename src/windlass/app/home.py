@@ -2,8 +2,7 @@
 
 from typing import Protocol, TypeVar
 
-from windlass.app.call import Call
-from windlass.app.handle import BlockingHandle, Handle
+from windlass.app.handle import BlockingHandle, Call, Handle
 from windlass.client.steering import Id
 from windlass.engine.served import Served
 from windlass.handlers.results import ResultReader
@@ -24,6 +23,10 @@ class Home(Served, Protocol):
 
     def handle(self, id: Id, results: ResultReader[R]) -> Handle[R]:
         """Return the handle of a job that was enqueued before."""
+        ...
+
+    def handle_sync(self, id: Id, results: ResultReader[R]) -> BlockingHandle[R]:
+        """Return the handle of a job that was enqueued before, for code without an event loop."""
         ...
 
     def tenant_now(self) -> str | None:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakSet, finalize
 
-from windlass.blocking.layer import Blocking
+from windlass.blocking.layer import Blocking, BlockingListing
 from windlass.blocking.portal import Portal
 from windlass.client.client import Client
 from windlass.client.kv import KeyValue
@@ -40,7 +40,7 @@ class BlockingKeyValue:
     delete = Blocking(KeyValue.delete)
     compare_and_set = Blocking(KeyValue.compare_and_set)
     compare_and_delete = Blocking(KeyValue.compare_and_delete)
-    scan = Blocking(KeyValue.scan)
+    scan = BlockingListing(KeyValue.scan)
 
 
 class Side:
@@ -118,6 +118,7 @@ class BlockingClient:
 
     open = Blocking(Client.open)
     enqueue = Blocking(Client.enqueue)
+    enqueue_job = Blocking(Client.enqueue_job)
     enqueue_many = Blocking(Client.enqueue_many)
     claim = Blocking(Client.claim)
     claim_many = Blocking(Client.claim_many)
@@ -133,14 +134,15 @@ class BlockingClient:
     wait = Blocking(Client.wait)
     get = Blocking(Client.get)
     why = Blocking(Client.why)
-    jobs = Blocking(Client.jobs)
-    dead_jobs = Blocking(Client.dead_jobs)
+    jobs = BlockingListing(Client.jobs)
+    dead_jobs = BlockingListing(Client.dead_jobs)
     retry = Blocking(Client.retry)
     requeue_dead = Blocking(Client.requeue_dead)
     delete = Blocking(Client.delete)
     reschedule = Blocking(Client.reschedule)
     run_now = Blocking(Client.run_now)
     stats = Blocking(Client.stats)
+    stats_by_queue = Blocking(Client.stats_by_queue)
     queues = Blocking(Client.queues)
     pause = Blocking(Client.pause)
     resume = Blocking(Client.resume)

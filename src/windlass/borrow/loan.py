@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
-from windlass.core.store import Borrowed
+from windlass.core.joined_transaction import BorrowedConnection
 
 
-class Loan(Borrowed, Protocol):
+class Loan(BorrowedConnection, Protocol):
     """What `ctx.transaction(connection)` works in: from `begin` to `commit` or `rollback` there is one transaction."""
 
     async def begin(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
-from windlass.cli.options import output_options, store_options
+from windlass.cli.options import output_options, store_argument, store_options
 from windlass.cli.output import FAINT, Cell, note, print_json, print_table
 from windlass.cli.progress import progress_bar
 from windlass.cli.reach import Choice, Reached, outside, reached
@@ -58,6 +58,7 @@ class Measured(NamedTuple):
     metavar="N",
     help="About how long it measures, in all.",
 )
+@store_argument
 @store_options
 @output_options
 def bench(*, seconds: float, app: str | None, url: str | None, as_json: bool) -> None:

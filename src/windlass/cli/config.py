@@ -2,7 +2,7 @@
 
 import click
 
-from windlass.cli.options import output_options, store_options
+from windlass.cli.options import output_options, store_argument, store_options
 from windlass.cli.output import FAINT, STRONG, Cell, note, print_json, print_table
 from windlass.cli.reach import Choice, chosen_app, outside
 from windlass.config import Resolved
@@ -10,6 +10,7 @@ from windlass.config.resolve import BY_DEFAULT
 
 
 @click.command()
+@store_argument
 @store_options
 @output_options
 def config(*, app: str | None, url: str | None, as_json: bool) -> None:

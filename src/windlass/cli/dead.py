@@ -10,9 +10,9 @@ import click
 from windlass.cli.change_options import change_jobs, change_options_but_state, read_asked
 from windlass.cli.job_changes import deleting, retrying
 from windlass.cli.job_filter import filter_options_but_state, in_words
-from windlass.cli.job_list import found_jobs, page_options, print_jobs
+from windlass.cli.job_list import found_dead, page_options, print_jobs
 from windlass.cli.known_commands import DefaultGroup
-from windlass.cli.options import output_options, store_options
+from windlass.cli.options import output_options, store_argument, store_options
 from windlass.cli.output import FAINT, Cell, note, print_json, print_table, room
 from windlass.cli.reach import Choice, looked_at
 from windlass.cli.times import distance
@@ -34,8 +34,8 @@ _NAMED: Final = 3
 def dead() -> None:
     """See the dead jobs, retry or delete them.
 
-    A job is dead when its attempts are used up, or when it can never be done. Without a command they are listed, those
-    that were enqueued last first.
+    A job is dead when its attempts are used up, or when it can never be done. Without a command they are listed, the
+    last to die first.
     """
 
 
@@ -43,6 +43,7 @@ def dead() -> None:
 @click.option("--group", is_flag=True, help="Count them by what ended them, over up to 10,000 of the newest.")
 @filter_options_but_state
 @page_options
+@store_argument
 @store_options
 @output_options
 def list_(
@@ -55,7 +56,10 @@ def list_(
     as_json: bool,
     **chosen: Any,  # noqa: ANN401 - the fields of `JobFilter`
 ) -> None:
-    """List dead jobs, or what ended them.
+    """List dead jobs, the last to die first, or what ended them.
+
+    With a filter other than --queue, each list has the jobs that match among those that were enqueued last, in that
+    order.
 
     \b
         windlass dead --group --url sqlite:///jobs.db
@@ -68,7 +72,7 @@ def list_(
     if group:
         asyncio.run(_group(Choice(app, url), wanted, limit=limit, as_json=as_json))
         return
-    found = asyncio.run(found_jobs(Choice(app, url), wanted, limit=limit, before=before))
+    found = asyncio.run(found_dead(Choice(app, url), wanted, limit=limit, before=before))
     nothing = "no dead job matches" if len(in_words(wanted)) > 1 else "no dead jobs here"
     print_jobs(found, limit=limit, as_json=as_json, nothing=nothing)
 

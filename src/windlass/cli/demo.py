@@ -1,7 +1,6 @@
 """`windlass demo`: jobs that survive processes that are killed, to watch."""
 
 import os
-from typing import TYPE_CHECKING
 
 import click
 
@@ -9,10 +8,7 @@ from windlass.cli.options import output_options
 from windlass.cli.output import print_json
 from windlass.core.errors import InvalidValue
 from windlass.demo.run import LONGEST, REMOVABLE, SHORTEST, Ending, run
-from windlass.demo.view import PlainView, SilentView, person_is_watching
-
-if TYPE_CHECKING:
-    from windlass.demo.view import View
+from windlass.demo.view import PlainView, View, person_is_watching
 
 
 @click.command()
@@ -51,9 +47,9 @@ def _check(seconds: float, removed: str | None) -> None:
         raise InvalidValue(message)
 
 
-def _view(*, as_json: bool) -> "View":
+def _view(*, as_json: bool) -> View:
     if as_json:
-        return SilentView()
+        return View()
     if not person_is_watching():
         return PlainView()
     from windlass.demo.live_view import LiveView  # noqa: PLC0415 - a tenth of a second to load

@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from windlass.cli.options import output_options, store_options
+from windlass.cli.options import output_options, store_argument, store_options
 from windlass.cli.output import BAD, FAINT, GOOD, POOR, Cell, print_json, print_paragraph, say
 from windlass.cli.reach import LET_IT_BE_MADE, Choice, Reached, dead_after, reached, settings_of
 from windlass.client.checkup import checkup, worst
@@ -30,6 +30,7 @@ MARKS: Final = {"ok": Cell("ok", GOOD), "warning": Cell("warning", POOR), "error
 
 @click.command()
 @click.option("--strict", is_flag=True, help="End with 1 for warnings too.")
+@store_argument
 @store_options
 @output_options
 def doctor(*, strict: bool, app: str | None, url: str | None, as_json: bool) -> None:

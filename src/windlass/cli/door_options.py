@@ -7,7 +7,8 @@ from typing import Any, Final, TypeAlias
 
 import click
 
-from windlass.http.front_door import DoorOptions
+from windlass.cli.errors import needs_extra
+from windlass.http.crowd import MOST_CONNECTIONS, MOST_PER_ADDRESS
 
 Command: TypeAlias = Callable[..., Any]
 
@@ -32,8 +33,35 @@ _OPTIONS: Final = (
     click.option("--tls-cert", type=_FILE, metavar="FILE", help="Serve by https."),
     click.option("--tls-key", type=_FILE, metavar="FILE", help="Its private key."),
     click.option("--behind-tls", is_flag=True, help="A proxy in front of it ends TLS: browsers come by https."),
+    click.option(
+        "--max-connections",
+        "connections",
+        type=click.IntRange(min=1),
+        default=MOST_CONNECTIONS,
+        show_default=True,
+        metavar="N",
+        help="How many connections may be open.",
+    ),
+    click.option(
+        "--max-per-address",
+        "connections_per_address",
+        type=click.IntRange(min=1),
+        default=MOST_PER_ADDRESS,
+        show_default=True,
+        metavar="N",
+        help="How many of them may come from one address that no token came by yet.",
+    ),
 )
-_NAMES: Final = ("tokens", "insecure", "allowed_hosts", "tls_cert", "tls_key", "behind_tls")
+_NAMES: Final = (
+    "tokens",
+    "insecure",
+    "allowed_hosts",
+    "tls_cert",
+    "tls_key",
+    "behind_tls",
+    "connections",
+    "connections_per_address",
+)
 
 
 def door_options(bind: str) -> Callable[[Command], Command]:
@@ -42,6 +70,8 @@ def door_options(bind: str) -> Callable[[Command], Command]:
     def decorate(function: Command) -> Command:
         @wraps(function)
         def with_door(*, bind: tuple[str, int], **given: Any) -> Any:  # noqa: ANN401 - as the command's
+            with needs_extra(click.get_current_context().command_path, "web"):
+                from windlass.http.front_door import DoorOptions  # noqa: PLC0415
             door = DoorOptions(host=bind[0], port=bind[1], **{name: given.pop(name) for name in _NAMES})
             return function(door=door, **given)
 

@@ -14,7 +14,7 @@ from windlass.cli.reach import Choice, reached
 from windlass.client.claims import DEAD_AFTER
 from windlass.client.client import Client
 from windlass.client.results import Completed, NotFound
-from windlass.client.server_details import is_live
+from windlass.client.server_details import is_live, is_stopping
 from windlass.core.errors import DecodeError
 from windlass.core.job import Enqueued, Job
 from windlass.core.looks import SERVES
@@ -118,7 +118,8 @@ async def _wait(client: Client, done: Enqueued, wait: timedelta, told: dict[str,
 async def _any_server(client: Client) -> bool:
     now, servers = client.clock.now(), await client.store.servers()
     # one that serves the store over HTTP does no jobs
-    return any(is_live(server, now, DEAD_AFTER) for server in servers if SERVES not in server.details)
+    workers = [server for server in servers if SERVES not in server.details and not is_stopping(server)]
+    return any(is_live(server, now, DEAD_AFTER) for server in workers)
 
 
 def _result(client: Client, job: Job) -> Any:  # noqa: ANN401 - the JSON edge

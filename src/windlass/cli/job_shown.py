@@ -10,6 +10,7 @@ from windlass.cli.times import distance, length, shown_at
 from windlass.client.spoken import progress_text, took
 from windlass.config.carried import in_text, payload_of, result_of
 from windlass.config.hidden import hidden_headers
+from windlass.core.duration import EPOCH
 from windlass.core.job import Delivery, Job, LogLine, Progress
 from windlass.core.names import shortened
 from windlass.core.states import State
@@ -42,7 +43,7 @@ def row(job: Job, now: datetime) -> list[Cell]:
         Cell(job.state, STYLES[job.state]),
         Cell(f"{job.attempt}/{job.max_attempts}"),
         Cell(_when(job, now)),
-        Cell(distance(job.created_at, now), FAINT),
+        Cell("-" if _is_stand_in(job, job.created_at) else distance(job.created_at, now), FAINT),
         Cell(_note(job)),
     ]
 
@@ -58,6 +59,9 @@ def narrow_row(job: Job, now: datetime) -> list[Cell]:
 
 
 def _when(job: Job, now: datetime) -> str:
+    ended_at = job.finished_at or job.created_at
+    if _is_stand_in(job, job.run_at if job.state.waiting else ended_at):
+        return "-"
     match job.state:
         case State.SCHEDULED:
             return distance(job.run_at, now)
@@ -66,10 +70,17 @@ def _when(job: Job, now: datetime) -> str:
         case State.RUNNING:
             return f"for {length(now - (job.claimed_at or now))}"
         case _:
-            return distance(job.finished_at or job.created_at, now)
+            return distance(ended_at, now)
+
+
+def _is_stand_in(job: Job, at: datetime) -> bool:
+    """Whether `at` stands in for a time that cannot be read."""
+    return job.damage is not None and at == EPOCH
 
 
 def _note(job: Job) -> str:
+    if job.damage is not None:
+        return f"damaged record: {' '.join(job.damage.split())}"
     if job.state is State.RUNNING:
         asked = "asked to stop; " * job.cancel_requested
         return asked + (f"by {job.worker}" if job.progress is None else progress_text(job.progress))
@@ -84,13 +95,14 @@ def fields(job: Job, now: datetime, secrets: Collection[str] = ()) -> list[tuple
     known: list[tuple[str, Cell | str | None]] = [
         ("id", Cell(job.id, STRONG)),
         ("state", Cell(_state(job), STYLES[job.state])),
+        ("damage", None if job.damage is None else Cell(job.damage, BAD)),
         ("queue", job.queue),
         ("kind", job.kind),
         ("attempt", f"{job.attempt} of {job.max_attempts}, claimed {_times(job.delivery)}"),
         ("priority", str(job.priority)),
         ("tenant", job.tenant),
-        ("created", _at(job.created_at, now)),
-        ("run at", _at(job.run_at, now)),
+        ("created", None if _is_stand_in(job, job.created_at) else _at(job.created_at, now)),
+        ("run at", None if _is_stand_in(job, job.run_at) else _at(job.run_at, now)),
         ("claimed", _at(job.claimed_at, now)),
         ("lease until", _at(job.lease_expires_at, now)),
         ("finished", _at(job.finished_at, now)),
@@ -116,10 +128,16 @@ def history_row(ended: Delivery, now: datetime) -> list[Cell]:
         Cell(str(ended.attempt)),
         Cell(shown_at(ended.started_at, UTC)),
         Cell(took(ended.started_at, ended.ended_at or now)),
-        Cell(ended.outcome or "running"),
+        Cell(outcome_of(ended)),
         Cell(ended.worker or "", FAINT),
-        Cell("" if failure is None else " ".join(failure.summary.split()), BAD),
+        Cell("" if failure is None else " ".join(failure.full_summary.split()), BAD),
     ]
+
+
+def outcome_of(ended: Delivery) -> str:
+    """Return how a delivery ended, and when an operator retried the job after it."""
+    retried = "" if ended.retried_at is None else f", retried at {shown_at(ended.retried_at, UTC)}"
+    return f"{ended.outcome or 'running'}{retried}"
 
 
 def narrow_history_row(ended: Delivery, now: datetime) -> list[Cell]:

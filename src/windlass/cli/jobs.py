@@ -25,9 +25,10 @@ from windlass.cli.job_shown import (
 )
 from windlass.cli.known_commands import DefaultGroup
 from windlass.cli.moment import read_moment
-from windlass.cli.options import output_options, read_duration, store_options
+from windlass.cli.options import output_options, read_duration, store_argument, store_options
 from windlass.cli.output import BAD, FAINT, STRONG, note, print_fields, print_json, print_table, print_text, room, say
 from windlass.cli.reach import Choice, looked_at
+from windlass.cli.why import why
 from windlass.client.job_ids import found_id
 from windlass.core.duration import later
 from windlass.core.errors import JobNotFound, UnknownKind
@@ -49,9 +50,13 @@ def jobs() -> None:
     """
 
 
+jobs.add_command(why)
+
+
 @jobs.command("list")
 @filter_options
 @page_options
+@store_argument
 @store_options
 @output_options
 def list_(
@@ -143,7 +148,8 @@ def _print(job: Job, now: datetime, secrets: Sequence[str], *, traceback: bool) 
         print_table(NARROW_HISTORY_HEADS, rows, folds=["OUTCOME", "ERROR"])
     elif job.history:
         say("")
-        print_table(HISTORY_HEADS, [history_row(each, now) for each in job.history], folds=["WORKER", "ERROR"])
+        lines = [history_row(each, now) for each in job.history]
+        print_table(HISTORY_HEADS, lines, folds=["OUTCOME", "WORKER", "ERROR"])
     kept = [each for each in job.history if each.failure is not None and each.failure.traceback]
     if kept and not traceback:
         note(f"{len(kept)} traceback{'s' * (len(kept) > 1)} kept: see with --traceback")

@@ -50,12 +50,18 @@ class DefaultGroup(KnownCommands):
         """Name the default command where none is."""
         # while a shell completes what is typed, the name of a command may still come
         none_named = not args and not ctx.resilient_parsing
-        if none_named or (args and args[0].startswith("-") and args[0] not in ctx.help_option_names):
+        is_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
+        if none_named or is_option or (args and self._names_store(args[0])):
             args = [self.default, *args]
         return super().parse_args(ctx, args)
 
     def _with_url(self, ctx: click.Context) -> str:
         return f"{ctx.command_path} --url URL"
+
+    def _names_store(self, word: str) -> bool:
+        """Whether `word` is a URL or MODULE:APP, which no command is called, and the default command takes one."""
+        takes_store = any(each.name == "store" for each in self.commands[self.default].params)
+        return takes_store and ":" in word and word not in self.commands
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the commands that begin so, and the options of the default one."""

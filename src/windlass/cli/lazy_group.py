@@ -8,7 +8,6 @@ import click
 from click.shell_completion import CompletionItem
 
 from windlass.cli.known_commands import KnownCommands
-from windlass.core.errors import MissingExtra
 
 
 class Place(NamedTuple):
@@ -16,8 +15,8 @@ class Place(NamedTuple):
 
     module: str
     summary: str
-    extra: str | None = None
-    """The extra that it needs."""
+    section: str
+    """The heading under which the command is listed."""
 
 
 class LazyGroup(KnownCommands):
@@ -39,13 +38,7 @@ class LazyGroup(KnownCommands):
         place = self.places.get(cmd_name)
         if place is None:
             return None
-        try:
-            module = import_module(place.module)
-        except ModuleNotFoundError as error:
-            if place.extra is None or (error.name or "").partition(".")[0] == "windlass":
-                raise
-            raise MissingExtra(f"windlass {cmd_name}", place.extra) from error
-        found: object = getattr(module, cmd_name)
+        found: object = getattr(import_module(place.module), cmd_name)
         assert isinstance(found, click.Command)  # noqa: S101 - a mistake of ours, found by any test of the command
         return found
 
@@ -60,7 +53,11 @@ class LazyGroup(KnownCommands):
         ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without loading any."""
+        """List the commands by section, without loading any."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, place.summary) for name, place in self.places.items()])
+        width = max(map(len, self.places))
+        for section in dict.fromkeys(place.section for place in self.places.values()):
+            with formatter.section(section):
+                listed = [(name, each.summary) for name, each in self.places.items() if each.section == section]
+                # the summaries of all sections begin in one column
+                formatter.write_dl([(name.ljust(width), summary) for name, summary in listed])

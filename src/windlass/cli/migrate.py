@@ -4,7 +4,7 @@ import asyncio
 
 import click
 
-from windlass.cli.options import output_options, store_options
+from windlass.cli.options import output_options, store_argument, store_options
 from windlass.cli.output import print_json, say
 from windlass.cli.reach import Choice, chosen_store
 from windlass.connect import migrator
@@ -25,6 +25,7 @@ from windlass.exit_codes import ExitCode
     metavar="VERSION",
     help="With --sql: begin at this version, 0 for nothing, without looking at the store.",
 )
+@store_argument
 @store_options
 @output_options
 def migrate(

@@ -58,7 +58,7 @@ def move(
     have not ended are left out and listed. Finished jobs stay in SRC, to be looked at.
 
     It can be killed at any moment and called again: nothing is lost, and no job goes over twice. Ends with 1 when
-    jobs were left out; the same call takes along what has become of them.
+    jobs were left out, running or with a damaged record; the same call takes along what has become of them.
 
     \b
         windlass move sqlite:///jobs.db sqlite:///new.db --yes
@@ -77,8 +77,8 @@ def move(
         return
     _ask(source, target, yes=yes)
     carried = asyncio.run(_move(source, target, WAIT if wait is None else wait, actor))
-    _tell_carried(carried, target, as_json=as_json)
-    if carried.left:
+    _tell_carried(carried, source, target, as_json=as_json)
+    if carried.left or carried.damaged or carried.damaged_schedules:
         raise click.exceptions.Exit(ExitCode.FAILED)
 
 
@@ -186,7 +186,7 @@ def _tell_undone(moved: Moved | None, source: str, *, as_json: bool) -> None:
         say(f"{masked(source)} takes jobs again; what went to {moved.to} stays there")
 
 
-def _tell_carried(carried: Carried, target: str, *, as_json: bool) -> None:
+def _tell_carried(carried: Carried, source: str, target: str, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {
@@ -195,6 +195,8 @@ def _tell_carried(carried: Carried, target: str, *, as_json: bool) -> None:
                 "kv": carried.kv,
                 "keys": carried.keys,
                 "left": carried.left,
+                "damaged": [{"id": job_id, "damage": damage} for job_id, damage in carried.damaged],
+                "damaged_schedules": [{"id": name, "damage": damage} for name, damage in carried.damaged_schedules],
                 "kept_schedules": carried.kept_schedules,
                 "kept_kv": [key.decode(errors="backslashreplace") for key in carried.kept_kv],
             }
@@ -213,6 +215,19 @@ def _tell_carried(carried: Carried, target: str, *, as_json: bool) -> None:
     if carried.left:
         _tell_kept("job", "still running and left out", carried.left)
         note("call it again when they have ended: what waits then goes over too")
+    if carried.damaged or carried.damaged_schedules:
+        _tell_damaged("job", carried.damaged)
+        _tell_damaged("schedule", carried.damaged_schedules)
+        note(f"repair the stored records in {masked(source)}, and call it again: they go over then")
+
+
+def _tell_damaged(what: str, damaged: Sequence[tuple[str, str]]) -> None:
+    if damaged:
+        say(f"{counted(len(damaged), what)} stayed in the source, since the stored record is damaged:", POOR)
+    for name, damage in damaged[:NAMED]:
+        say(f"  {name}: {damage}")
+    if len(damaged) > NAMED:
+        say(f"  and {len(damaged) - NAMED:,} more")
 
 
 def _tell_kept(what: str, why: str, names: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import wraps
 from typing import Any, TypeVar, cast
 
 import click
@@ -46,6 +47,22 @@ def store_options(function: F) -> F:
     """Let the user say which store is meant: by its URL, or as that of an app."""
     function = click.option("--url", metavar="URL", help="The store, for example sqlite:///jobs.db.")(function)
     return click.option("--app", metavar="MODULE:APP", help="The app, for example tasks:app.")(function)
+
+
+def store_argument(function: F) -> F:
+    """Let the user name the store by an argument too; for commands without arguments of their own."""
+
+    @wraps(function)
+    def with_store(*, store: str | None, app: str | None, url: str | None, **given: Any) -> Any:  # noqa: ANN401 - as the command's
+        if store is None:
+            return function(app=app, url=url, **given)
+        is_url = "://" in store
+        if (url if is_url else app) is not None:
+            message = f"the store is named twice: leave out the argument, or {'--url' if is_url else '--app'}"
+            raise click.UsageError(message, click.get_current_context())
+        return function(app=app if is_url else store, url=store if is_url else url, **given)
+
+    return click.argument("store", required=False, metavar="[STORE]")(cast("F", with_store))
 
 
 def _debug(ctx: click.Context, param: click.Parameter, value: object) -> None:

@@ -12,34 +12,45 @@ from typing import Any, Final, NoReturn
 
 import click
 
+from windlass.cli.errors import NameNotFound
 from windlass.cli.lazy_group import LazyGroup, Place
 from windlass.core.errors import AppNotLoaded, WindlassError
 from windlass.core.escaped import escaped
 from windlass.exit_codes import ExitCode, exit_code_of
 from windlass.parent.output import let_go_of_output
 
+RUN, SEE, STEER, SERVE, STORES, SHELL = (
+    "Run",
+    "See",
+    "See and steer",
+    "Serve",
+    "Stores and settings",
+    "Try, complete, read",
+)
+
 COMMANDS: Final = {
-    "worker": Place("windlass.cli.worker", "Work the queues of an app until it is stopped."),
-    "enqueue": Place("windlass.cli.enqueue", "Put a job in line."),
-    "jobs": Place("windlass.cli.jobs", "See jobs, and change their course."),
-    "dead": Place("windlass.cli.dead", "See the dead jobs, retry or delete them."),
-    "queues": Place("windlass.cli.queues", "See the queues, pause and resume them."),
-    "schedules": Place("windlass.cli.schedules", "See and steer the schedules."),
-    "servers": Place("windlass.cli.servers", "List the processes that work on the store."),
-    "stats": Place("windlass.cli.stats", "Count the jobs by state, in all, and minute by minute."),
-    "audit": Place("windlass.cli.audit", "List what people did, the newest first."),
-    "serve": Place("windlass.cli.serve", "Serve a store over HTTP, for any machine and language.", extra="web"),
-    "dashboard": Place("windlass.cli.dashboard", "Watch and steer a store in a browser.", extra="web"),
-    "token": Place("windlass.cli.token", "Make, list and remove the tokens of `windlass serve`."),
-    "config": Place("windlass.cli.config", "Show every setting and where it came from."),
-    "move": Place("windlass.cli.move", "Take what waits in one store to another."),
-    "migrate": Place("windlass.cli.migrate", "Bring the schema of a store up to this release."),
-    "why": Place("windlass.cli.why", "Tell why a job has not run, where it is, or how it ended."),
-    "top": Place("windlass.cli.top.command", "Watch queues, jobs and servers live, and steer them.", extra="top"),
-    "doctor": Place("windlass.cli.doctor", "Look for what is wrong, and say what to do."),
-    "bench": Place("windlass.cli.bench", "Take a quick look at what this machine and a store reach."),
-    "demo": Place("windlass.cli.demo", "Watch a shop's jobs survive processes that are killed."),
-    "completion": Place("windlass.cli.completion", "Print what lets a shell complete `windlass`."),
+    "worker": Place("windlass.cli.worker", "Work the queues of an app until it is stopped.", RUN),
+    "enqueue": Place("windlass.cli.enqueue", "Put a job in line.", RUN),
+    "jobs": Place("windlass.cli.jobs", "See jobs, and change their course.", STEER),
+    "dead": Place("windlass.cli.dead", "See the dead jobs, retry or delete them.", STEER),
+    "queues": Place("windlass.cli.queues", "See the queues, pause and resume them.", STEER),
+    "schedules": Place("windlass.cli.schedules", "See and steer the schedules.", STEER),
+    "top": Place("windlass.cli.top.command", "Watch queues, jobs and servers live, and steer them.", STEER),
+    "why": Place("windlass.cli.why", "Tell why a job has not run, where it is, or how it ended.", SEE),
+    "stats": Place("windlass.cli.stats", "Count the jobs by state, in all, and minute by minute.", SEE),
+    "servers": Place("windlass.cli.servers", "List the processes that work on the store.", SEE),
+    "audit": Place("windlass.cli.audit", "List what people did, the newest first.", SEE),
+    "doctor": Place("windlass.cli.doctor", "Look for what is wrong, and say what to do.", SEE),
+    "serve": Place("windlass.cli.serve", "Serve a store over HTTP, for any machine and language.", SERVE),
+    "dashboard": Place("windlass.cli.dashboard", "Watch and steer a store in a browser.", SERVE),
+    "token": Place("windlass.cli.token", "Make, list and remove the tokens of `windlass serve`.", SERVE),
+    "config": Place("windlass.cli.config", "Show every setting and where it came from.", STORES),
+    "migrate": Place("windlass.cli.migrate", "Bring the schema of a store up to this release.", STORES),
+    "move": Place("windlass.cli.move", "Take what waits in one store to another.", STORES),
+    "bench": Place("windlass.cli.bench", "Take a quick look at what this machine and a store reach.", SHELL),
+    "demo": Place("windlass.cli.demo", "Watch a shop's jobs survive processes that are killed.", SHELL),
+    "completion": Place("windlass.cli.completion", "Print what lets a shell complete `windlass`.", SHELL),
+    "help": Place("windlass.cli.help", "Show the help of a command.", SHELL),
 }
 """In the order in which they are listed; each summary is the first line of its command's help."""
 COMPLETING: Final = "_WINDLASS_COMPLETE"
@@ -73,10 +84,10 @@ class Program(LazyGroup):
     cls=Program,
     places=COMMANDS,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
     epilog="`windlass COMMAND --help` tells more of one. Settings also come from WINDLASS_... and pyproject.toml.",
 )
-@click.version_option(package_name="windlass", message="windlass %(version)s")
+@click.version_option(None, "-V", "--version", package_name="windlass", message="windlass %(version)s")
 @click.pass_context
 def program(ctx: click.Context) -> None:
     """Windlass: a durable background-job queue."""
@@ -119,6 +130,8 @@ def _told() -> Generator[None]:
         _end(str(error), exit_code_of(error), error)
     except click.NoSuchOption as error:
         _end(_unknown_option(error), ExitCode.WRONG_USAGE, error)
+    except NameNotFound as error:
+        _end(error.message, ExitCode.NOT_FOUND, error)
     except click.UsageError as error:
         where = f" (see {error.ctx.command_path} --help)" if error.ctx is not None else ""
         _end(_wrong_usage(error) + where, ExitCode.WRONG_USAGE, error)

@@ -1,7 +1,6 @@
 """`windlass queues`: what each queue holds, and whether it is worked."""
 
 import asyncio
-import difflib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -10,12 +9,12 @@ import click
 
 from windlass.cli.audited import as_option, write_down
 from windlass.cli.complete_names import complete_queues
+from windlass.cli.errors import NameNotFound, no_such_queue
 from windlass.cli.known_commands import DefaultGroup
-from windlass.cli.options import output_options, store_options
+from windlass.cli.options import output_options, store_argument, store_options
 from windlass.cli.output import BAD, GOOD, POOR, STRONG, Cell, note, print_json, print_table, room, say
 from windlass.cli.reach import Choice, looked_at, reached
 from windlass.cli.times import length
-from windlass.core.errors import InvalidValue
 from windlass.core.names import check_name
 from windlass.core.stats import MinuteCounts, QueueStats, Totals
 
@@ -45,6 +44,7 @@ def queues() -> None:
 
 
 @queues.command("list")
+@store_argument
 @store_options
 @output_options
 def list_(*, app: str | None, url: str | None, as_json: bool) -> None:
@@ -106,16 +106,11 @@ async def _set_paused(names: Sequence[str], choice: Choice, actor: str, *, pause
         known = await client.queues()
         for name in wanted:
             if name not in known and not unknown:
-                raise InvalidValue(_unknown(name, known, paused=paused))
+                advice = "; --yes pauses it before its first job" if paused else ""
+                raise NameNotFound(f"{no_such_queue(name, known)}{advice}")
         for name in wanted:
             await (client.pause(name) if paused else client.resume(name))
             await write_down(client, actor, "pause" if paused else "resume", name)
-
-
-def _unknown(name: str, known: Sequence[str], *, paused: bool) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    advice = f"did you mean {near[0]!r}?" if near else "`windlass queues` lists those that are here"
-    return f"no queue {name!r} here: {advice}" + ("; --yes pauses it before its first job" if paused else "")
 
 
 async def _look(choice: Choice) -> Seen:

@@ -4,7 +4,7 @@ import json
 from datetime import datetime, tzinfo
 from typing import Any, Final
 
-from windlass.cli.output import FAINT, GOOD, POOR, STRONG, Cell
+from windlass.cli.output import BAD, FAINT, GOOD, POOR, STRONG, Cell
 from windlass.cli.times import distance, shown_at
 from windlass.client.schedule_standing import next_run, runs_after, standing
 from windlass.codec import JSON, RAW
@@ -12,6 +12,7 @@ from windlass.config.hidden import hidden_headers, hidden_payload
 from windlass.core.errors import DecodeError, InvalidValue
 from windlass.core.names import shortened
 from windlass.core.schedule import Schedule
+from windlass.handlers.secret_paths import secret_headers
 from windlass.zone import zone
 
 HEADS: Final = ("ID", "RULE", "TIME ZONE", "STATE", "NEXT RUN", "LAST RUN", "JOB")
@@ -19,7 +20,7 @@ NARROW_HEADS: Final = ("ID", "RULE", "STATE", "NEXT RUN", "LAST RUN")
 WIDE: Final = 140
 """How many columns a line with all heads needs, more or less."""
 PREVIEWED: Final = 3
-_STYLES: Final = {"active": GOOD, "paused": POOR, "orphaned": POOR, "over": FAINT}
+_STYLES: Final = {"active": GOOD, "paused": POOR, "orphaned": POOR, "over": FAINT, "damaged": BAD}
 _MOST_SHOWN: Final = 500
 
 
@@ -61,6 +62,7 @@ def fields(schedule: Schedule, now: datetime) -> list[tuple[str, Cell | str]]:
         ("rule", schedule.rule),
         ("time zone", schedule.timezone),
         ("state", Cell(word, _STYLES[word])),
+        *(() if schedule.damage is None else [("damage", Cell(schedule.damage, BAD))]),
         ("declared", "by code" if schedule.declared else "no, it was put at run time"),
         ("next run", _when(schedule, next_run(schedule), now) or "-"),
         *(("then", _when(schedule, at, now)) for at in runs_after(schedule, PREVIEWED)),
@@ -100,6 +102,7 @@ def document(schedule: Schedule) -> dict[str, Any]:
         "tenant": schedule.tenant,
         "priority": schedule.priority,
         "max_attempts": schedule.max_attempts,
+        "damage": schedule.damage,
     }
 
 
@@ -118,7 +121,7 @@ def _when(schedule: Schedule, at: datetime | None, now: datetime) -> str:
 def _payload(schedule: Schedule) -> Any:  # noqa: ANN401 - the JSON edge
     if schedule.codec == JSON.name:
         try:
-            return hidden_payload(JSON.decode(schedule.payload), schedule.headers)
+            return hidden_payload(JSON.decode(schedule.payload), secret_headers(schedule.headers, schedule.damage))
         except DecodeError:
             pass
     if schedule.codec == RAW and not schedule.payload:

@@ -12,7 +12,7 @@ from windlass.cli.complete_names import complete_schedules
 from windlass.cli.job_words import Words, check_words, job_options, new_job
 from windlass.cli.known_commands import DefaultGroup
 from windlass.cli.moment import read_moment
-from windlass.cli.options import output_options, read_duration, store_options
+from windlass.cli.options import output_options, read_duration, store_argument, store_options
 from windlass.cli.output import note, print_fields, print_json, print_table, room, say
 from windlass.cli.reach import Choice, looked_at, reached
 from windlass.cli.schedule_shown import HEADS, NARROW_HEADS, WIDE, document, fields, narrow_row, place_of, row
@@ -50,13 +50,14 @@ def schedules() -> None:
 
 
 @schedules.command("list")
+@store_argument
 @store_options
 @output_options
 def list_(*, app: str | None, url: str | None, as_json: bool) -> None:
     """List the schedules.
 
     `active` makes jobs; `paused` waits to be resumed; `orphaned` is declared by code, and by no live server; `over` has
-    no further due time.
+    no further due time; `damaged` has a stored record that cannot be read, and makes no jobs until it is put again.
     """
     now, found, declared = asyncio.run(_look(Choice(app, url)))
     if as_json:

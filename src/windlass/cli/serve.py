@@ -2,29 +2,30 @@
 
 import asyncio
 import logging
-import os
 import signal
 from dataclasses import replace
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from windlass.app.sources import OF_CLIENT
 from windlass.cli.door_options import door_options
+from windlass.cli.errors import needs_extra
 from windlass.cli.log_lines import leave_to_log
-from windlass.cli.options import debug_option
-from windlass.config import Resolved, find_project, resolve
+from windlass.cli.options import debug_option, store_argument, store_options
+from windlass.cli.reach import Choice, chosen_app, outside
+from windlass.config import Resolved
 from windlass.config.masked import masked
 from windlass.connect import connect
 from windlass.core.errors import InvalidValue
 from windlass.engine.config import ServerConfig
-from windlass.event_loop import runner_on
+from windlass.event_loop import favour_loop, runner_on
 from windlass.exit_codes import ExitCode
-from windlass.http.front_door import DoorOptions
-from windlass.http.serving import Serving
 from windlass.parent.log_format import Logs
 from windlass.parent.signals import GRACEFUL
+
+if TYPE_CHECKING:
+    from windlass.http.front_door import DoorOptions
 
 logger = logging.getLogger("windlass")
 
@@ -36,7 +37,8 @@ NO_STORE: Final = (
 
 
 @click.command()
-@click.argument("url", required=False)
+@store_argument
+@store_options
 @door_options(DEFAULT_BIND)
 @click.option(
     "--max-body",
@@ -46,22 +48,14 @@ NO_STORE: Final = (
     metavar="BYTES",
     help="The largest request that is read.",
 )
-@click.option(
-    "--max-connections",
-    type=click.IntRange(min=1),
-    default=1_000,
-    show_default=True,
-    metavar="N",
-    help="How many connections may be open.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Write the log as JSON, one object a line.")
 @debug_option
 def serve(
     *,
+    app: str | None,
     url: str | None,
-    door: DoorOptions,
+    door: "DoorOptions",
     max_body: int,
-    max_connections: int,
     as_json: bool,
 ) -> None:
     """Serve a store over HTTP, for any machine and language.
@@ -70,21 +64,28 @@ def serve(
     http://HOST:PORT enqueues and works. Retention, leases and intervals are read from WINDLASS_... and pyproject.toml.
     The first SIGTERM or SIGINT (Ctrl-C) lets requests finish, the second stops at once.
     """
-    settings = resolve({}, {"url": url}, environ=os.environ, project=find_project(Path.cwd()))
+    choice = Choice(app, url)
+    settings = outside(choice)
+    if app is not None:
+        loaded = chosen_app(choice, settings)
+        settings = settings if loaded is None else loaded.config
     store = settings.value("url")
     if store is None:
         raise InvalidValue(NO_STORE)
-    options = replace(door, largest_body=max_body, connections=max_connections)
+    options = replace(door, largest_body=max_body)
     log_format = "json" if as_json else str(settings.value("log_format"))
     leave_to_log()
     Logs(log_format, str(settings.value("log_level"))).take_root()
     config = ServerConfig.from_settings(settings)
+    favour_loop()
     with runner_on(config.event_loop) as runner:
         code = runner.run(_serve(str(store), settings, config, options))
     raise click.exceptions.Exit(code)
 
 
-async def _serve(url: str, settings: Resolved, config: ServerConfig, options: DoorOptions) -> int:
+async def _serve(url: str, settings: Resolved, config: ServerConfig, options: "DoorOptions") -> int:
+    with needs_extra("windlass serve", "web"):
+        from windlass.http.serving import Serving  # noqa: PLC0415
     given = settings.given(name for name in OF_CLIENT if name != "url")
     client = connect(url, **given, queues=settings.queue_settings)
     serving = Serving(client, config, options)

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from windlass.cli.options import output_options, store_options
+from windlass.cli.options import output_options, store_argument, store_options
 from windlass.cli.output import BAD, FAINT, GOOD, POOR, STRONG, Cell, note, print_json, print_table, room
 from windlass.cli.reach import Choice, dead_after, looked_at, settings_of
 from windlass.cli.times import distance, length
@@ -16,7 +16,7 @@ from windlass.core.looks import SERVES, ServerRecord
 HEADS: Final = ("NAME", "HOST", "PID", "STATE", "RUNNING", "QUEUES", "KINDS", "UP", "SEEN", "VERSION")
 NARROW_HEADS: Final = ("NAME", "STATE", "RUNNING", "QUEUES", "UP", "VERSION")
 WIDE: Final = 140
-_STYLES: Final = {"live": GOOD, "silent": POOR, "gone": BAD}
+_STYLES: Final = {"live": GOOD, "stopping": POOR, "silent": POOR, "gone": BAD}
 
 
 class Seen(NamedTuple):
@@ -32,13 +32,14 @@ class Seen(NamedTuple):
 
 
 @click.command()
+@store_argument
 @store_options
 @output_options
 def servers(*, app: str | None, url: str | None, as_json: bool) -> None:
     """List the processes that work on the store.
 
-    `live` was heard of within dead-after (1 minute by default); `silent` was not, and has not said that it stops;
-    `gone` has been silent for ten times as long.
+    `live` was heard of within dead-after (1 minute by default); `stopping` too, and it claims no more and waits for
+    what it runs; `silent` was not, and has not left; `gone` has been silent for ten times as long.
     """
     seen = asyncio.run(_look(Choice(app, url)))
     if as_json:

@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 import click
 
 from windlass.cli.complete_names import complete_queues
-from windlass.cli.options import output_options, store_options
+from windlass.cli.errors import NameNotFound, no_such_queue
+from windlass.cli.options import output_options, store_argument, store_options
 from windlass.cli.output import BAD, Cell, print_fields, print_json, room, say
 from windlass.cli.reach import Choice, looked_at
 from windlass.cli.sparkline import sparkline
@@ -32,6 +33,7 @@ class Seen(NamedTuple):
 
 @click.command()
 @click.option("--queue", metavar="QUEUE", shell_complete=complete_queues, help="Of this queue alone.")
+@store_argument
 @store_options
 @output_options
 def stats(*, queue: str | None, app: str | None, url: str | None, as_json: bool) -> None:
@@ -49,6 +51,8 @@ def stats(*, queue: str | None, app: str | None, url: str | None, as_json: bool)
 async def _look(choice: Choice, queue: str | None) -> Seen:
     async with looked_at(choice) as (client, *_):
         counts = await client.stats(queue)
+        if queue is not None and queue not in (known := await client.queues()):
+            raise NameNotFound(no_such_queue(queue, known))
         now = client.clock.now()
         this_minute = now.replace(second=0, microsecond=0)
         first = this_minute - MINUTE * (MINUTES - 1)

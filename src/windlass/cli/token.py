@@ -8,13 +8,13 @@ from typing import Final
 import click
 
 from windlass.api.roles import Role
+from windlass.cli.errors import NameNotFound
 from windlass.cli.known_commands import DefaultGroup
 from windlass.cli.options import output_options
 from windlass.cli.output import note, print_json, print_table, say
 from windlass.cli.times import shown_at
 from windlass.core.errors import InvalidValue
 from windlass.core.names import check_name
-from windlass.exit_codes import ExitCode
 from windlass.http.token_file import change_file, read_file
 from windlass.http.token_table import read_rate
 from windlass.http.tokens import KnownToken, hash_of, new_secret
@@ -109,8 +109,7 @@ def remove(*, name: str, file: Path, as_json: bool) -> None:
     """Remove a token: within a second it is worth nothing, and its sessions in browsers end."""
     names = [each.name for each in read_file(file)]
     if name not in names:
-        note(f"error: no token in {file} is called {name!r}: there are {', '.join(names) or 'none'}")
-        raise click.exceptions.Exit(ExitCode.NOT_FOUND)
+        raise NameNotFound(f"no token in {file} is called {name!r}: there are {', '.join(names) or 'none'}")
     change_file(file, lambda before: [each for each in before if each.name != name])
     if as_json:
         print_json({"removed": name})

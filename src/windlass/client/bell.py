@@ -2,12 +2,15 @@
 
 import asyncio
 import threading
-from collections.abc import Collection, Generator
+from collections.abc import Awaitable, Callable, Collection, Generator
 from contextlib import contextmanager, suppress
+from typing import TypeVar
 
 from windlass.core.clock import Clock
 from windlass.core.store import Store
 from windlass.core.topics import Topic
+
+T = TypeVar("T")
 
 
 class Bell:
@@ -48,6 +51,23 @@ class Bell:
         if self._error is not None:
             raise self._error
         return self._rung
+
+    async def find(
+        self, look: Callable[[], Awaitable[list[T]]], *, timeout: float, pause: Callable[[], Awaitable[float]]
+    ) -> list[T]:
+        """Return what `look` finds: now, at a ring, or after so many seconds as `pause` says; at last after `timeout`.
+
+        The bell listens before the first look, so that what happens in between rings.
+        """
+        deadline = self._clock.monotonic() + timeout
+        while True:
+            self.clear()
+            found = await look()
+            left = deadline - self._clock.monotonic()
+            if found or left <= 0:
+                return found
+            if (seconds := min(left, await pause())) > 0:
+                await self.wait(seconds)
 
     def end(self, error: Exception) -> None:
         """Let this and every later sleep end by `error`."""

@@ -7,15 +7,19 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from windlass.client.claims import DEAD_AFTER
-from windlass.client.server_details import is_live, stuck_in
+from windlass.client.server_details import is_live, is_stopping, stuck_in
 from windlass.client.spoken import at_utc, counted, length
 from windlass.core.errors import InvalidValue
+from windlass.core.filters import JobFilter
+from windlass.core.job import Job
 from windlass.core.looks import Finding, ServerRecord
 from windlass.core.moving import Moved
 from windlass.core.rule import read_rule
 from windlass.core.schedule import Schedule
+from windlass.core.states import State
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, total
 from windlass.core.store import Inspector, Store
+from windlass.kit.damage import DAMAGED
 from windlass.version import VERSION
 from windlass.zone import zone
 
@@ -33,6 +37,10 @@ PARTS: Final = 3
 MUCH: Final = 100
 """What grows by less than that is no backlog."""
 MOST_NAMED: Final = 5
+DAMAGED_SHOWN: Final = 20
+"""Jobs with a damaged record are counted up to this many."""
+LOOKED_AT: Final = 1_000
+"""Records that are looked at for them, where no index leads there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,11 @@ class _Seen:
     @property
     def waiting(self) -> list[QueueStats]:
         return [queue for queue in self.queues if queue.pending]
+
+    @property
+    def claiming(self) -> list[ServerRecord]:
+        """The live servers that do not stop."""
+        return [server for server in self.live if not is_stopping(server)]
 
 
 async def checkup(
@@ -81,6 +94,7 @@ async def checkup(
         _waits(seen),
         _backlog(seen),
         _dead(seen),
+        await _damaged(store, seen),
         _orphaned(seen),
         _overdue(seen),
         _rules(seen),
@@ -149,7 +163,9 @@ def _servers(seen: _Seen) -> Finding:
         )
     if seen.live:
         running = sum(server.running for server in seen.live)
-        return Finding("servers", "ok", f"{counted(len(seen.live), 'live server')}, {counted(running, 'job')} running")
+        stopping = len(seen.live) - len(seen.claiming)
+        text = f"{counted(len(seen.live), 'live server')}, {counted(running, 'job')} running"
+        return Finding("servers", "ok", f"{text}, {stopping:,} stopping" if stopping else text)
     if not waiting.pending:
         return Finding("servers", "ok", "no live server, and no job that waits for one")
     # whoever claims by a loop of his own is no server, and his jobs do not wait for long
@@ -184,7 +200,7 @@ def _stuck(seen: _Seen) -> Finding:
 
 
 async def _queues(inspector: Inspector, seen: _Seen) -> Finding:
-    worked = {queue for server in seen.live for queue in server.queues}
+    worked = {queue for server in seen.claiming for queue in server.queues}
     left = [queue for queue in seen.waiting if queue.queue not in worked and not queue.paused]
     if not seen.live or not left:
         return Finding("queues", "ok", f"{counted(len(seen.waiting), 'queue')} with jobs that wait")
@@ -211,7 +227,7 @@ def _ways_to_work(left: Sequence[QueueStats], waiting: Collection[KindStats]) ->
 
 
 async def _kinds(inspector: Inspector, seen: _Seen) -> Finding:
-    known = {kind for server in seen.live for kind in server.kinds}
+    known = {kind for server in seen.claiming for kind in server.kinds}
     strange = [
         f"{kind} in {queue.queue}"
         for queue in seen.waiting
@@ -301,6 +317,28 @@ def _dead(seen: _Seen) -> Finding:
         "warning",
         f"{counted(sum(counts.values()), 'job')} died in the last day: {_listed(often)}",
         "see of what (windlass dead --group), mend the cause, then: windlass dead retry",
+    )
+
+
+async def _damaged(inspector: Inspector, seen: _Seen) -> Finding:
+    """Tell of schedules whose record is damaged, and of jobs that claims have set aside: these are found cheaply."""
+    schedules = [each.id for each in seen.schedules if each.damage is not None]
+    jobs: list[Job] = []
+    if any(queue.dead for queue in seen.queues):
+        chosen = JobFilter(state=State.DEAD, error_type=DAMAGED)
+        jobs = (await inspector.newest(chosen, before=None, limit=DAMAGED_SHOWN + 1, most=LOOKED_AT)).jobs
+    if not schedules and not jobs:
+        return Finding("damaged", "ok", "no job was set aside for a damaged record, and every schedule's record reads")
+    told = [f"schedules: {_listed(schedules)}"] if schedules else []
+    if jobs:
+        count = f"{DAMAGED_SHOWN}+" if len(jobs) > DAMAGED_SHOWN else str(len(jobs))
+        told.insert(0, f"{count} dead jobs, the newest {jobs[0].id}")
+    return Finding(
+        "damaged",
+        "warning",
+        f"the stored record is damaged of {'; '.join(told)}",
+        "repair the stored values and retry the jobs, or delete them (windlass why names the fields); put such "
+        "schedules again",
     )
 
 

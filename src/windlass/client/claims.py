@@ -5,6 +5,7 @@ import logging
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from itertools import groupby
 from typing import Final
 
@@ -52,16 +53,9 @@ class Claimer:
     async def claim_in_time(self, requests: Sequence[ClaimRequest], wait: float) -> list[Claim]:
         """Return what is ready, or as soon as something is, within `wait` seconds."""
         queues = [queue for request in requests for queue in request.queues]
-        deadline = self._clock.monotonic() + wait
-        # listening comes before looking: what is enqueued in between rings
+        pause = partial(claim_pause, self._store, queues, self._poll_interval)
         with self._listeners.bell([queue_topic(queue) for queue in queues]) as bell:
-            while True:
-                bell.clear()
-                if claims := await self.claim(requests):
-                    return claims
-                if (left := deadline - self._clock.monotonic()) <= 0:
-                    return []
-                await bell.wait(min(left, self._longest, await self._due_in(queues)))
+            return await bell.find(lambda: self.claim(requests), timeout=wait, pause=pause)
 
     async def close(self) -> None:
         """Return when claims that came too late for their callers are given back."""
@@ -108,14 +102,6 @@ class Claimer:
         self._late.add(late)
         late.add_done_callback(self._late.discard)
 
-    @property
-    def _longest(self) -> float:
-        return SAFETY_LOOK if self._store.features.misses_no_news else self._poll_interval
-
-    async def _due_in(self, queues: Sequence[str]) -> float:
-        due_in = await self._store.due_in(queues)
-        return self._longest if due_in is None else max(SOONEST, due_in.total_seconds())
-
     async def _look_for_stranded(self) -> None:
         now = self._clock.monotonic()
         if now < self._stranded_at + STRANDED_INTERVAL:
@@ -129,6 +115,13 @@ class Claimer:
                 count,
             )
         self._warned = count > 0
+
+
+async def claim_pause(store: Store, queues: Sequence[str], poll_interval: float) -> float:
+    """Return after how many seconds a waiting claim looks again although nothing rang."""
+    longest = SAFETY_LOOK if store.features.misses_no_news else poll_interval
+    due_in = await store.due_in(queues)
+    return longest if due_in is None else min(longest, max(SOONEST, due_in.total_seconds()))
 
 
 def requests_for(

@@ -1,7 +1,7 @@
 """Client: what a program talks to a store with."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import cached_property
@@ -124,6 +124,11 @@ class Client(Steering):
         made: Schedules = import_module("windlass.client.schedules").Schedules(self._reach, self.preparer)
         return made
 
+    @property
+    def closed(self) -> bool:
+        """Whether the client was closed: it cannot be opened again."""
+        return self._closed
+
     async def open(self) -> None:
         """Connect to the store; harmless when it is open. Raises `ClientClosed` after a close."""
         async with self._opening:
@@ -158,7 +163,7 @@ class Client(Steering):
         def __exit__(self, *_: object) -> None:
             pass  # without it Python would not come as far as to call the other
 
-    async def enqueue(
+    def enqueue(
         self,
         queue: str,
         payload: object = b"",
@@ -174,26 +179,30 @@ class Client(Steering):
         tenant: str | None = None,
         kv: Kv | None = None,
         connection: object = None,
-    ) -> Enqueued:
+    ) -> Coroutine[Any, Any, Enqueued]:
         """Put one job in line; when this returns it is kept. `payload` is bytes, or anything the codec takes.
 
-        `created` is False when a job with this id or unique key was there already; `kv` is written with the job, and
-        not in that case. With `connection` the job exists if and only if the caller's transaction commits.
+        `created` is False when the job was there already, by its unique key, or by its `id`; `kv` is written with the
+        job, and not in that case. Raises `IdConflict` when a job of another queue, kind or tenant has the `id`. With
+        `connection` the job exists if and only if the caller's transaction commits.
         """
-        job = self.preparer.one(
-            NewJob(queue, payload, id, kind, priority, run_at, delay, max_attempts, unique, headers, tenant, kv)
-        )
-        store = self._ready or await self._reach()
+        job = NewJob(queue, payload, id, kind, priority, run_at, delay, max_attempts, unique, headers, tenant, kv)
+        return self.enqueue_job(job, connection=connection)
+
+    async def enqueue_job(self, job: NewJob, *, connection: object = None) -> Enqueued:
+        """Put one job in line, as `enqueue` does with its parts."""
+        prepared = (self.preparer.one(job),)
+        store = self._ready or await self._reach(connection)
         if connection is None:
-            [done] = await store.enqueue((job,))
+            [done] = await store.enqueue(prepared)
         else:
-            [done] = await store.join(borrow(connection)).enqueue((job,))
+            [done] = await store.join(borrow(connection)).enqueue(prepared)
         return done
 
     async def enqueue_many(self, jobs: Iterable[NewJob], *, connection: object = None) -> list[Enqueued]:
         """Put jobs in line, all or none, in their order; the results come in that order too."""
         prepared = self.preparer.prepare(jobs)
-        store = self._ready or await self._reach()
+        store = self._ready or await self._reach(connection)
         if not prepared:
             return []
         if connection is None:
@@ -262,7 +271,7 @@ class Client(Steering):
             await self._settle(claim, done_in_vain(error), Extras(connection=connection))
             raise
         extras = NO_EXTRAS if not then and kv is None and connection is None else Extras(then, kv, connection)
-        await self._settler.settle(self._ready or await self._reach(), claim, outcome, extras)
+        await self._settler.settle(self._ready or await self._reach(connection), claim, outcome, extras)
 
     async def nack(
         self,
@@ -387,7 +396,13 @@ class Client(Steering):
             return None
         return decode(job.result, job.result_codec, self._codec)
 
-    async def _reach(self) -> Store:
+    async def _reach(self, connection: object = None) -> Store:
+        """Return the store, open; for a call in a caller's own transaction it is not opened where that would wait.
+
+        The transaction of `connection` may hold the lock that is needed to make the store, and ends after this call.
+        """
+        if connection is not None and not self._closed and not await self.store.is_prepared():
+            return self.store
         if self._ready is None:
             await self.open()
         if self._ready is None:
@@ -417,7 +432,8 @@ class Client(Steering):
         await self.store.close()
 
     async def _settle(self, claim: Claim, outcome: Outcome, extras: Extras) -> None:
-        await self._settler.settle(self._ready or await self._reach(), claim, outcome, extras)
+        store = self._ready or await self._reach(extras.connection)
+        await self._settler.settle(store, claim, outcome, extras)
 
 
 def _kinds(kinds: Collection[str] | None) -> frozenset[str] | None:

@@ -63,7 +63,7 @@ class ErrorGroup:
     type: str | None
     """What finds them all by `JobFilter.error_type`; None where only the jobs themselves can be named."""
     example: Job
-    """The one that was enqueued last, without what it carries."""
+    """The one that died last, without what it carries."""
     first_at: datetime
     last_at: datetime
     newest_at: datetime
@@ -91,6 +91,8 @@ class ErrorGroup:
         """Take one more."""
         at = died_at(job)
         self.ids.append(job.id)
+        if (at, job.seq) > (self.last_at, self.example.seq):
+            self.example = _bare(job)
         self.first_at, self.last_at = min(self.first_at, at), max(self.last_at, at)
         self.newest_at = max(self.newest_at, job.created_at)
         self.kinds.add(job.kind)
@@ -127,5 +129,8 @@ class ErrorGroups:
 
 def _group_of(name: str, job: Job) -> ErrorGroup:
     at = died_at(job)
-    bare = job._replace(payload=b"", result=None, headers={})
-    return ErrorGroup(name, error_type(job.last_error), bare, at, at, job.created_at)
+    return ErrorGroup(name, error_type(job.last_error), _bare(job), at, at, job.created_at)
+
+
+def _bare(job: Job) -> Job:
+    return job._replace(payload=b"", result=None, headers={})

@@ -16,7 +16,8 @@ def failure_of(error: object) -> Failure:
         message = f"an error is a string or an exception, not {type(error).__name__}"
         raise InvalidValue(message)
     name = _safely(lambda: cut(type(error).__qualname__))
-    return Failure(_safely(lambda: cut(str(error))), name, _traceback(error))
+    module = _safely(lambda: cut(type(error).__module__))
+    return Failure(_safely(lambda: cut(str(error))), name, _traceback(error), module)
 
 
 def cut(text: str) -> str:

@@ -1,9 +1,10 @@
 """The caller's own key space."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
+from windlass.client.listing import Listing
 from windlass.core.errors import InvalidValue
-from windlass.core.names import MAX_KEY, check_key, check_limit, check_value
+from windlass.core.names import MAX_KEY, check_key, check_value
 from windlass.core.requests import KvWrite
 from windlass.core.store import Store
 
@@ -39,13 +40,18 @@ class KeyValue:
         """Delete `key` if it holds `expected`; return whether it was deleted."""
         return await self._write(KvWrite(check_key(key), None, check_value(expected)))
 
-    async def scan(self, prefix: Key = b"", after: Key | None = None, limit: int = 100) -> list[tuple[bytes, bytes]]:
-        """Return up to `limit` pairs whose key begins with `prefix`, in the order of their bytes, past `after`."""
+    def scan(
+        self, prefix: Key = b"", *, after: Key | None = None, limit: int | None = None
+    ) -> Listing[tuple[bytes, bytes]]:
+        """List the pairs whose key begins with `prefix`, in the order of their bytes, past `after`; at most `limit`."""
         start = _prefix(prefix)
         past = None if after is None else check_key(after)
-        most = check_limit(limit)
-        store = await self._reach()
-        return await store.kv_scan(start, after=past, limit=most) if most else []
+
+        async def read(last: bytes | None, size: int) -> Sequence[tuple[bytes, tuple[bytes, bytes]]]:
+            store = await self._reach()
+            return [(pair[0], pair) for pair in await store.kv_scan(start, after=last or past, limit=size)]
+
+        return Listing(read, limit)
 
     async def _write(self, write: KvWrite) -> bool:
         return await (await self._reach()).kv_write(write)

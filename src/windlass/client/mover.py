@@ -35,7 +35,7 @@ PAIRS: Final = 100
 FIRST_PARCEL: Final = 50
 MOST_JOBS: Final = 1_000
 LISTED: Final = 1_000
-"""Running jobs that are named when they are left out."""
+"""Running jobs, and damaged ones of a queue, that are named when they are left out."""
 LOOK: Final = 0.2
 AGAIN: Final = 0.5
 PATIENCE: Final = 60.0
@@ -54,6 +54,10 @@ class Carried:
     """How many jobs still ran in the source at the last look."""
     left: list[JobId] = field(default_factory=list[JobId])
     """Jobs that were still running when nobody wanted to wait longer: they end in the source."""
+    damaged: list[tuple[JobId, str]] = field(default_factory=list[tuple[JobId, str]])
+    """Waiting jobs whose stored record is damaged, each with the damage: they stay in the source."""
+    damaged_schedules: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Schedules whose stored record is damaged, each with the damage: they stay in the source."""
     kept_schedules: list[str] = field(default_factory=list[str])
     """Schedules that the target had already with another rule or job, and keeps; the source keeps its own."""
     kept_kv: list[bytes] = field(default_factory=list[bytes])
@@ -186,6 +190,7 @@ class _Mover:
             await self._surely(self._all_queues)
         await self._surely(self._kv)
         await self._surely(self._timed_keys)
+        await self._surely(self._name_damaged)
 
     async def _all_ended(self, until: float) -> None:
         """Wait for the end of what runs in the source, and take back what nobody holds any more."""
@@ -208,7 +213,10 @@ class _Mover:
     async def _schedules(self, overlap: Overlap) -> None:
         _, schedules = await self._from.schedules()
         for schedule in (each for each in schedules if each.overlap == overlap):
-            if await self._wrote_schedule(schedule):
+            if schedule.damage is not None:
+                if (schedule.id, schedule.damage) not in self.carried.damaged_schedules:
+                    self.carried.damaged_schedules.append((schedule.id, schedule.damage))
+            elif await self._wrote_schedule(schedule):
                 await self._let_go(schedules=(schedule.id,))
                 self.carried.schedules += 1
             elif schedule.id not in self.carried.kept_schedules:
@@ -291,16 +299,25 @@ class _Mover:
             self._step()
 
     async def _name_running(self) -> None:
+        self.carried.left = [job.id for job in await self._listed(JobFilter(state=State.RUNNING))]
+
+    async def _name_damaged(self) -> None:
+        """Name the damaged jobs among those that still wait: `pack` leaves them out."""
+        waiting: list[Job] = []
+        for queue in await self._queues():
+            for state, count in ((State.PENDING, queue.pending), (State.SCHEDULED, queue.scheduled)):
+                waiting += await self._listed(JobFilter(queue=queue.queue, state=state)) if count else ()
+        self.carried.damaged = [(job.id, job.damage) for job in waiting if job.damage is not None]
+
+    async def _listed(self, chosen: JobFilter) -> list[Job]:
         found: list[Job] = []
         before: int | None = None
         while len(found) < LISTED:
-            jobs, before = await self._from.newest(
-                JobFilter(state=State.RUNNING), before=before, limit=LISTED, most=LISTED
-            )
+            jobs, before = await self._from.newest(chosen, before=before, limit=LISTED, most=LISTED)
             found += jobs
             if before is None:
                 break
-        self.carried.left = [job.id for job in found]
+        return found
 
     async def _queues(self) -> list[QueueStats]:
         return [queue for queue in await self._from.stats() if queue.queue is not None]

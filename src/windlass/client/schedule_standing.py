@@ -14,11 +14,13 @@ from windlass.core.rule import read_rule
 from windlass.core.schedule import Schedule
 from windlass.zone import zone
 
-Standing: TypeAlias = Literal["active", "paused", "orphaned", "over"]
+Standing: TypeAlias = Literal["active", "paused", "orphaned", "over", "damaged"]
 
 
 def standing(schedule: Schedule) -> Standing:
     """Return where a schedule stands, in one word."""
+    if schedule.damage is not None:
+        return "damaged"
     if schedule.paused:
         return "paused"
     if schedule.orphaned:
@@ -38,8 +40,8 @@ def with_orphans(
 
 
 def next_run(schedule: Schedule) -> datetime | None:
-    """Return when a schedule is due next; None while it is paused, since it comes another time when it is resumed."""
-    return None if schedule.paused else schedule.next_run_at
+    """Return when a schedule is due next; None while it is paused or damaged, since it comes another time then."""
+    return None if schedule.paused or schedule.damage is not None else schedule.next_run_at
 
 
 def runs_after(schedule: Schedule, most: int) -> Sequence[datetime]:

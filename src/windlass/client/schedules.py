@@ -9,7 +9,7 @@ from typing import Final, NoReturn, TypeAlias
 from windlass.client.prepare import Preparer
 from windlass.client.schedule_standing import with_orphans
 from windlass.client.wanted import Call, Terms, Wanted, checked_terms, wanted
-from windlass.core.errors import InvalidValue, ScheduleNotFound, StoreUnavailable
+from windlass.core.errors import InvalidValue, ScheduleNotFound, StoreCorrupt, StoreUnavailable
 from windlass.core.job import Enqueued, NewJob
 from windlass.core.names import check_name
 from windlass.core.rule import read_rule, same_rule
@@ -97,6 +97,7 @@ class Schedules:
             _, schedule = await _look(store, name)
             if schedule is None:
                 await _refuse(store, name)
+            _check_sound(schedule)
             fired = await store.fire(Firing(name, schedule.revision, [prepared(schedule, job_id)]))
             if fired.outcome is not FireOutcome.LOST:
                 return Enqueued(fired.job_id or job_id, created=fired.outcome is FireOutcome.DONE)
@@ -124,6 +125,7 @@ class Schedules:
         def decide(found: Schedule | None, now: datetime) -> Schedule:
             if found is None:
                 raise ScheduleNotFound(name)
+            _check_sound(found)
             return change(found, now)
 
         store = await self._reach()
@@ -200,6 +202,13 @@ def _resumed(schedule: Schedule, now: datetime) -> Schedule:
 
 async def _refuse(store: Store, schedule_id: str) -> NoReturn:
     raise ScheduleNotFound(schedule_id, [schedule.id for schedule in (await store.schedules()).schedules])
+
+
+def _check_sound(schedule: Schedule) -> None:
+    if schedule.damage is not None:
+        raise StoreCorrupt(
+            f"schedule {schedule.id!r} is damaged: {schedule.damage}. Nothing was done: put it again, or remove it"
+        )
 
 
 def _too_busy(schedule_id: str) -> StoreUnavailable:

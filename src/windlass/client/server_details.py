@@ -15,10 +15,12 @@ STUCK: Final = "stuck"
 """The jobs that did not end at their timeout, parted by commas."""
 MEMORY: Final = "memory"
 """How many bytes of memory its process has."""
+STOPPING: Final = "stopping"
+"""`yes` when it was told to stop: it claims no more, and waits for what it runs."""
 GONE: Final = 10
 """How many times `dead_after` a server is silent before nobody counts on it any more."""
 
-Presence: TypeAlias = Literal["live", "silent", "gone"]
+Presence: TypeAlias = Literal["live", "stopping", "silent", "gone"]
 _LONGEST: Final = 15
 """Digits: whoever writes more means nothing by it."""
 
@@ -28,14 +30,19 @@ def is_live(server: ServerRecord, now: datetime, dead_after: timedelta) -> bool:
     return later(server.seen_at, dead_after) > now
 
 
+def is_stopping(server: ServerRecord) -> bool:
+    """Whether a server has said that it stops: it claims no job any more."""
+    return server.details.get(STOPPING) == "yes"
+
+
 def presence(server: ServerRecord, now: datetime, dead_after: timedelta) -> Presence:
     """Return whether a server is there, in one word, at the time `now` of the store.
 
-    `live` was heard of within `dead_after`; `silent` was not, and has not said that it stops; `gone` has been silent
-    for ten times as long.
+    `live` was heard of within `dead_after`, and so was `stopping`, which claims no more and waits for what it runs;
+    `silent` was not, and has not left; `gone` has been silent for ten times as long.
     """
     if is_live(server, now, dead_after):
-        return "live"
+        return "stopping" if is_stopping(server) else "live"
     return "silent" if is_live(server, now, GONE * dead_after) else "gone"
 
 

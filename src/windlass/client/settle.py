@@ -116,7 +116,7 @@ class Settler:
 def done_in_vain(error: EncodeError | PayloadTooLarge) -> GaveUp:
     """Return the end of a claim whose result cannot be kept: the job is dead, since to do it again would not help."""
     text = cut(f"the work was done, but its result cannot be stored: {error}")
-    return GaveUp(Failure(text, type(error).__name__))
+    return GaveUp(Failure(text, type(error).__name__, module=type(error).__module__), error)
 
 
 def checked_claim(claim: object) -> Claim:

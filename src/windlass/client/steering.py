@@ -7,6 +7,7 @@ from typing import Literal
 from uuid import UUID
 
 from windlass.client.claims import DEAD_AFTER
+from windlass.client.listing import Listing
 from windlass.client.operations import DELETE, REQUEUE, RETRY, Operation, by_filter, by_id, require, reschedule
 from windlass.client.upkeep import promote_all, prune_all, rescue_all
 from windlass.client.why import Why
@@ -16,11 +17,11 @@ from windlass.core.errors import InvalidValue, JobNotFound
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId, job_id
 from windlass.core.job import Job
+from windlass.core.looks import DeadJob, Death, death_of
 from windlass.core.names import check_limit, check_name
 from windlass.core.requests import RescueRequest
 from windlass.core.retention import Keep, Retention
 from windlass.core.settings import UNSET, Settings, Unset
-from windlass.core.states import State
 from windlass.core.stats import QueueStats, total
 from windlass.core.store import Store
 
@@ -55,21 +56,37 @@ class Steering(ABC):
         gone = duration(dead_after, "dead_after")
         return await look_why(await self._reach(), wanted, dead_after=gone)
 
-    async def jobs(
-        self, chosen: JobFilter | None = None, *, after: Job | Id | None = None, limit: int = 100
-    ) -> list[Job]:
-        """Return up to `limit` jobs that match, in the order of their enqueue, those past the job `after`."""
+    def jobs(
+        self, chosen: JobFilter | None = None, *, after: Job | Id | None = None, limit: int | None = None
+    ) -> Listing[Job]:
+        """List the jobs that match, in the order of their enqueue, those past the job `after`; at most `limit`."""
         checked = JobFilter() if chosen is None else checked_filter(chosen)
-        most = check_limit(limit)
-        store = await self._reach()
-        past = await _seq(store, after)
-        return await store.jobs(checked, after=past, limit=most) if most else []
+        past = after if after is None or isinstance(after, Job) else job_id(after)
 
-    async def dead_jobs(
-        self, queue: str | None = None, *, after: Job | Id | None = None, limit: int = 100
-    ) -> list[Job]:
-        """Return up to `limit` dead jobs, of one queue or of all, as `jobs` does."""
-        return await self.jobs(JobFilter(queue=queue, state=State.DEAD), after=after, limit=limit)
+        async def read(last: int | None, size: int) -> Sequence[tuple[int, Job]]:
+            store = await self._reach()
+            begin = await _seq(store, past) if last is None else last
+            return [(job.seq, job) for job in await store.jobs(checked, after=begin, limit=size)]
+
+        return Listing(read, limit)
+
+    def dead_jobs(
+        self, queue: str | None = None, *, after: Job | Id | None = None, limit: int | None = None
+    ) -> Listing[Job]:
+        """List the dead jobs of a queue or of all, the last to die first, those past the job `after`; at most `limit`.
+
+        Jobs that died at the same time come by sequence number, the greatest first. `after` is a `Job` as it was
+        listed, which need not be there any more, or the id of a job that is dead.
+        """
+        name = None if queue is None else check_name(queue, "queue")
+        past = after if after is None or isinstance(after, Job) else job_id(after)
+
+        async def read(last: Death | None, size: int) -> Sequence[DeadJob]:
+            store = await self._reach()
+            begin = await _death(store, past) if last is None else last
+            return await store.dead(name, before=begin, limit=size)
+
+        return Listing(read, limit)
 
     async def retry(self, chosen: Id | JobFilter) -> int:
         """Give dead and cancelled jobs a full new budget, pending now; return how many.
@@ -106,6 +123,10 @@ class Steering(ABC):
         rows = await (await self._reach()).stats(check_name(queue, "queue"))
         return rows[0] if rows else QueueStats(queue)
 
+    async def stats_by_queue(self) -> list[QueueStats]:
+        """Count the jobs of each queue by state, exactly, in order of name."""
+        return await (await self._reach()).stats()
+
     async def queues(self) -> list[str]:
         """Return the names of all queues that ever had a job or a pause."""
         rows = await (await self._reach()).stats()
@@ -122,21 +143,29 @@ class Steering(ABC):
         await (await self._reach()).set_paused(queue, paused=False)
 
     async def rescue(
-        self, queues: str | Sequence[str] | None = None, *, force: bool = False, to: Literal["retry", "dead"] = "retry"
+        self,
+        queues: str | Sequence[str] | None = None,
+        *,
+        servers: str | Sequence[str] | None = None,
+        force: bool = False,
+        to: Literal["retry", "dead"] = "retry",
     ) -> int:
         """Take back expired claims once, now; return how many.
 
-        `force=True` takes every claim of these queues, also live ones, and `to="dead"` ends the jobs as orphans: for an
-        operator who knows that nobody holds them any more.
+        `servers` are the ids of servers, `name#uuid`, whose machines have ended: all their claims are taken back, also
+        those whose lease still holds. `force=True` takes every claim of these queues, also live ones, and `to="dead"`
+        ends the jobs as orphans: for an operator who knows that no process holds them any more.
         """
         names = None if queues is None else checked_queues(queues)
+        ended = None if servers is None else _checked_servers(servers)
         if to not in ("retry", "dead"):
             message = f"to is 'retry' or 'dead', not {to!r}"
             raise InvalidValue(message)
         store = await self._reach()
-        if names is not None and not names:
+        if names == [] or ended == []:
             return 0
-        return len(await rescue_all(store, RescueRequest(names, force=force, to=to), self._retention))
+        request = RescueRequest(names, ended, force=force or ended is not None, to=to)
+        return len(await rescue_all(store, request, self._retention))
 
     async def promote(self) -> int:
         """Make every scheduled job that has come due pending; return how many. A claim does so by itself."""
@@ -198,6 +227,14 @@ def checked_queues(queues: str | Sequence[str]) -> list[str]:
     return [check_name(queue, "queue") for queue in names]
 
 
+def _checked_servers(servers: str | Sequence[str]) -> list[str]:
+    ids = (servers,) if isinstance(servers, str) else servers
+    if not isinstance(ids, (list, tuple)):
+        message = f"servers are an id or a list of ids, not {type(servers).__name__}"
+        raise InvalidValue(message)
+    return [check_name(each, "server") for each in ids]
+
+
 def checked_filter(chosen: object) -> JobFilter:
     """Return what jobs are chosen by, if it is a filter."""
     if isinstance(chosen, JobFilter):
@@ -206,13 +243,20 @@ def checked_filter(chosen: object) -> JobFilter:
     raise InvalidValue(message)
 
 
-async def _seq(store: Store, after: Job | Id | None) -> int | None:
+async def _death(store: Store, after: Job | JobId | None) -> Death | None:
     if after is None:
         return None
-    if isinstance(after, Job):
-        return after.seq
-    wanted: JobId = job_id(after)
+    return death_of(after if isinstance(after, Job) else await _job(store, after))
+
+
+async def _seq(store: Store, after: Job | JobId | None) -> int | None:
+    if after is None:
+        return None
+    return after.seq if isinstance(after, Job) else (await _job(store, after)).seq
+
+
+async def _job(store: Store, wanted: JobId) -> Job:
     [job] = await store.get((wanted,))
     if job is None:
         raise JobNotFound(wanted)
-    return job.seq
+    return job

@@ -15,7 +15,7 @@ from windlass.zone import zone
 
 CATCH_UP: Final[Mapping[str, CatchUp]] = {"one": "one", "none": "none", "all": "all"}
 OVERLAP: Final[Mapping[str, Overlap]] = {"allow": "allow", "skip": "skip"}
-_REFUSED: Final[Mapping[str, str]] = {
+REFUSED: Final[Mapping[str, str]] = {
     "id": "each of its jobs gets an id of its own",
     "run_at": "its rule says when they run",
     "delay": "its rule says when they run",
@@ -85,7 +85,7 @@ def _new_job(job: object) -> NewJob:
 
 
 def _checked(job: NewJob) -> NewJob:
-    for name, why in _REFUSED.items():
+    for name, why in REFUSED.items():
         if getattr(job, name) is not None:
             message = f"the job of a schedule has no {name}: {why}"
             raise InvalidValue(message)

@@ -1,15 +1,16 @@
 """What a job carries, and what it returned, as people may see it: by its codec, without its secrets."""
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
+import msgspec
+
 from windlass.codec import JSON
-from windlass.config.hidden import hidden, hidden_payload
+from windlass.config.hidden import hidden_in_json
 from windlass.config.masked import sounds_secret
-from windlass.core.errors import DecodeError
 from windlass.core.job import Job
-from windlass.handlers.secret_paths import HEADER, read
+from windlass.handlers.secret_paths import HEADER, Path, read, secret_headers
 
 TOO_DEEP: Final = "(nested too deeply to be shown)"
 UNREADABLE: Final = "(not shown: it is like JSON with a secret in it, and cannot be read as JSON)"
@@ -24,16 +25,18 @@ class Carried(NamedTuple):
     data: bytes | None = None
 
 
-def payload_of(job: Job, secrets: Collection[str] = ()) -> Carried:
-    """Return the payload of a job; `secrets` are paths of what is hidden beside those that are stored with it."""
-    further = read(secrets)
-    tells = bool(further) or HEADER in job.headers
-    return _carried(job.payload, job.codec, lambda value: hidden_payload(value, job.headers, further), tells=tells)
+def payload_of(job: Job, secrets: Collection[str] = (), *, most: int | None = None) -> Carried:
+    """Return the payload of a job; `secrets` are paths of what is hidden beside those that are stored with it.
+
+    With `most` it is cut to its beginning, of at least so many characters where there are more: the rest is not looked
+    at for secrets, and takes no time.
+    """
+    return _carried(job.payload, job.codec, secret_headers(job.headers, job.damage), read(secrets), most)
 
 
-def result_of(job: Job) -> Carried:
-    """Return what a job returned; None where there is nothing."""
-    return Carried(None) if job.result is None else _carried(job.result, job.result_codec, hidden)
+def result_of(job: Job, *, most: int | None = None) -> Carried:
+    """Return what a job returned; None where there is nothing. `most` cuts as in `payload_of`."""
+    return Carried(None) if job.result is None else _carried(job.result, job.result_codec, {}, (), most)
 
 
 def is_structured(data: bytes) -> bool:
@@ -43,7 +46,7 @@ def is_structured(data: bytes) -> bool:
 
 def may_hold_secrets(data: bytes) -> bool:
     """Whether bytes have a name somewhere that sounds secret, or characters written by number, which may be one."""
-    return b"\\u" in data or sounds_secret(data.decode("latin-1"))
+    return b"\\u" in data or sounds_secret(data.decode(errors="replace"))
 
 
 def in_text(carried: Carried, indent: int | None = None) -> str:
@@ -54,19 +57,21 @@ def in_text(carried: Carried, indent: int | None = None) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=indent)
 
 
-def _carried(data: bytes, codec: str | None, hide: Callable[[object], object], *, tells: bool = False) -> Carried:
+def _carried(
+    data: bytes, codec: str | None, headers: Mapping[str, str], further: Sequence[Path], most: int | None
+) -> Carried:
     """Return a payload or a result as a value without its secrets, or as bytes where it is none.
 
-    `tells` says that its job tells of secrets in it. Bytes that a caller wrote as JSON are read too: a password in them
-    is none the less one.
+    `headers` and `further` paths tell of secrets in it. Bytes that a caller wrote as JSON are read too: a password in
+    them is none the less one.
     """
     try:
-        shown = hide(JSON.decode(data))
-    except DecodeError as error:
-        # what could not be read to its end may hide a secret there
-        return Carried(TOO_DEEP) if isinstance(error.__cause__, RecursionError) else _unread(data, tells=tells)
+        shown = hidden_in_json(data, headers, further, most=most)
     except RecursionError:
         return Carried(TOO_DEEP)
+    except (msgspec.MsgspecError, ValueError):
+        # what could not be read to its end may hide a secret there
+        return _unread(data, tells=bool(further) or HEADER in headers)
     # a text, a number or null that no codec wrote is taken as it stands
     is_value = codec == JSON.name or is_structured(data)
     return Carried(shown) if is_value else _plain(data)

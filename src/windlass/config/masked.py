@@ -1,13 +1,17 @@
 """A URL as people may see it."""
 
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
 HIDDEN: Final = "***"
 
 _OPTION: Final = re.compile(r"([?&])([^=&]*)=([^&]*)")
-_SECRET: Final = re.compile(r"pass|pwd|secret|token|key|credential|auth(?!or(?!i))|cookie|dsn", re.IGNORECASE)
+_WORDS: Final = ("pass", "pwd", "secret", "token", "key", "credential", "cookie", "dsn")
+_AUTH: Final = re.compile(r"auth(?!or(?!i))")
+_SHORT: Final = 64
+"""Characters of a name whose answer is kept: a payload has the same few names again and again."""
 
 
 def masked(url: str) -> str:
@@ -28,8 +32,22 @@ def masked(url: str) -> str:
 
 
 def sounds_secret(name: str) -> bool:
-    """Whether what goes by this name is probably not for everybody to see."""
-    return _SECRET.search(name) is not None
+    """Whether what goes by this name is probably not for everybody to see; takes time in proportion to its length."""
+    return _short_sounds_secret(name) if len(name) <= _SHORT else _has_secret_word(name)
+
+
+def _has_secret_word(text: str) -> bool:
+    # a pattern of all words would try each of them at every character: whole payloads are looked through as well
+    folded = text.lower() if text.isascii() else _folded(text)
+    return any(word in folded for word in _WORDS) or ("auth" in folded and _AUTH.search(folded) is not None)
+
+
+_short_sounds_secret: Final = lru_cache(maxsize=4_096)(_has_secret_word)
+
+
+def _folded(text: str) -> str:
+    """Return text without the difference of cases, nor that of an i with and without its dot."""
+    return text.casefold().replace("i\u0307", "i").replace("\u0131", "i")
 
 
 def _hide_option(found: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, NoReturn
 
 from windlass.core.cron_days import Days
-from windlass.core.cron_fields import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, read_field, refuse
+from windlass.core.cron_fields import DAY, FROM_QUARTZ, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, read_field, refuse
 from windlass.core.duration import moment
 from windlass.core.errors import InvalidValue
 from windlass.core.local_time import REACH, change_of_offset, end_of_repeat, first_shown, offset_at, wall_time
@@ -155,7 +155,7 @@ def _parts(given: str, expression: str) -> list[str]:
     if len(parts) == len(_FIELDS) - 1:
         return ["0", *parts]
     if len(parts) == len(_FIELDS) + 1:
-        refuse(given, "has 7 fields, and years are not known here: leave the last one out")
+        refuse(given, f"has 7 fields, and years are not known here: leave the last one out. {FROM_QUARTZ}")
     if len(parts) != len(_FIELDS):
         names = ", ".join(each.name for each in _FIELDS)
         count = "1 field" if len(parts) == 1 else f"{len(parts)} fields"

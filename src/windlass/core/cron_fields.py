@@ -41,9 +41,14 @@ WEEKDAY: Final = Field("day of week", 0, 7, ("SUN", "MON", "TUE", "WED", "THU", 
 _ITEM: Final = re.compile(r"(\*|[0-9A-Z]+)(?:(?<!\*)-([0-9A-Z]+))?(?:/([0-9A-Z]+))?")
 _IN_MONTH: Final = re.compile(r"([0-9A-KM-Z]+)(?:L|#([0-9]+))")
 
+FROM_QUARTZ: Final = (
+    "In an expression from Quartz also change the day of the week, where 1 is Sunday: here 1 is Monday, and names such "
+    "as MON-FRI mean the same in both"
+)
+
 # What other tools know and this one does not, and what to write instead.
 _FOREIGN: Final = (
-    (re.compile(r".*\?.*"), "is not known here: use * for any"),
+    (re.compile(r".*\?.*"), f"is not known here: use * for any. {FROM_QUARTZ}"),
     (re.compile(r"([0-9]+|L)?W"), "(the working day nearest to it) is not known here: use days of the week, as in 1-5"),
     (re.compile(r"H(\(.*\))?(/.*)?"), "(a number by hash) is not known here: choose a number"),
     (re.compile(r"R(\(.*\))?(/.*)?"), "(a number by chance) is not known here: choose a number"),

@@ -16,7 +16,9 @@ WindlassError
 ├── NoCurrentJob                        `current()` outside of a handler
 ├── ClientClosed                        a call on a client after its close
 ├── ClaimLost                           a settlement, renewal or note with a token that no longer holds
-├── UniqueConflict                      a unique key that another job holds
+├── JobConflict                         a job that cannot be enqueued beside one that is here
+│   ├── IdConflict                      an id that a job of another queue, kind or tenant has
+│   └── UniqueConflict                  a unique key that another job holds
 ├── JobNotFound                         no job has this id
 ├── ScheduleNotFound                    no schedule has this id
 ├── WrongState                          the job is not in a state that allows the call
@@ -169,7 +171,30 @@ class ClaimLost(WindlassError):
         self.job_id = job_id
 
 
-class UniqueConflict(WindlassError):
+class JobConflict(WindlassError):
+    """A job cannot be enqueued beside a job that is in the store already; nothing was written."""
+
+
+class IdConflict(JobConflict):
+    """A job of another queue, kind or tenant has the id already, so this one was not enqueued.
+
+    `queue`, `kind` and `tenant` are those of the refused job. The error says nothing about the job that has the id.
+    """
+
+    def __init__(self, job_id: str, queue: str, kind: str | None, tenant: str | None) -> None:
+        wanted = f"queue {queue!r}, {f'kind {kind!r}' if kind else 'no kind'} and "
+        wanted += f"tenant {tenant!r}" if tenant else "no tenant"
+        super().__init__(
+            f"job id {job_id} is taken by a job other than one of {wanted}: give each job an id of its own; "
+            "only a repeat with the same queue, kind and tenant finds the job that is here",
+        )
+        self.job_id = job_id
+        self.queue = queue
+        self.kind = kind
+        self.tenant = tenant
+
+
+class UniqueConflict(JobConflict):
     """A unique key is held by another job, or by the same key with another payload."""
 
     _ADVICE: Final = {
@@ -250,9 +275,9 @@ class LockLost(WindlassError):
 class NotTransactional(WindlassError):
     """`connection=` on a store that has no transactions to join."""
 
-    def __init__(self, store: str) -> None:
+    def __init__(self, store: str, instead: str = "use a SQL store") -> None:
         super().__init__(
-            f"{store} has no transactions: leave connection= out and settle without transaction(), or use a SQL store"
+            f"{store} has no transactions: leave connection= out and settle without transaction(), or {instead}"
         )
 
 
@@ -290,7 +315,7 @@ class StoreUnavailable(WindlassError):
 
 
 class StoreCorrupt(StoreUnavailable):
-    """The file is not a database, or a damaged one. Windlass leaves it as it is.
+    """The file is not a database, or it or a stored record is damaged. Windlass leaves it as it is.
 
     `job_id` is the job whose record is damaged, when it is no more than that.
     """

@@ -3,9 +3,10 @@
 Records that are made once per job and call are tuples: they cannot be changed, and cost a tenth of a frozen dataclass.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple, NewType, Protocol
+from functools import partial
+from typing import Any, Final, NamedTuple, NewType, Protocol, cast
 from uuid import UUID
 
 from windlass.core.duration import Duration
@@ -46,15 +47,27 @@ class Failure(NamedTuple):
     message: str
     type: str | None = None
     traceback: str | None = None
+    module: str | None = None
+    """Where the class of the exception is defined; `builtins` for one of Python's own."""
 
     @property
     def summary(self) -> str:
         """The text that is shown as the job's last error."""
         return f"{self.type}: {self.message}" if self.type else self.message
 
+    @property
+    def full_summary(self) -> str:
+        """The same with the import path of the type, as Python writes it at the end of a traceback."""
+        is_plain = self.type is None or self.module in {None, "builtins", "__main__"}
+        return self.summary if is_plain else f"{self.module}.{self.summary}"
+
 
 class Delivery(NamedTuple):
-    """One claim in a job's life and how it ended; `outcome` is None while it runs."""
+    """One claim in a job's life and how it ended; `outcome` is None while it runs.
+
+    `retried_at` is when an operator retried the job after this delivery. A job that was retried before its first claim
+    has a delivery 0, which tells how and when it had ended.
+    """
 
     delivery: int
     attempt: int
@@ -63,6 +76,7 @@ class Delivery(NamedTuple):
     worker: str | None
     outcome: str | None
     failure: Failure | None = None
+    retried_at: datetime | None = None
 
 
 class Job(NamedTuple):
@@ -101,11 +115,25 @@ class Job(NamedTuple):
     limit_key: str | None
     history: tuple[Delivery, ...] = ()
     log: tuple[LogLine, ...] = ()
+    damage: str | None = None
+    """The fields of the stored record that cannot be read, each with the reason; None for a sound record.
+
+    Such a field has a stand-in here: no bytes, no text, or the first moment of 1970.
+    """
 
     @property
     def retrying(self) -> bool:
         """Whether the job waits for another attempt after one that failed."""
         return self.state is State.SCHEDULED and self.attempt > 0
+
+
+job_from_columns: Final[Callable[[tuple[object, ...]], Job]] = partial(cast("Any", tuple).__new__, Job)
+"""Return the job that has these values, in the order of its fields, for hot decoders.
+
+A call of `Job` builds a tuple of more than 30 parts, which Python does from a list: it takes half as long again.
+"""
+NOTHING_APART: Final[tuple[tuple[Delivery, ...], tuple[LogLine, ...], None]] = ((), (), None)
+"""The last three of them, of a job that is read without history, log and damage."""
 
 
 class NewJob(NamedTuple):
@@ -151,7 +179,7 @@ class PreparedJob(NamedTuple):
 
 
 class Enqueued(NamedTuple):
-    """What an enqueue did: `created` is False when a job with this id or unique key was there already."""
+    """What an enqueue did: `created` is False when the job was there already, by its id or its unique key."""
 
     id: JobId
     created: bool

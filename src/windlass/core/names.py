@@ -17,6 +17,8 @@ MAX_ATTEMPTS: Final = 2**31 - 1
 HISTORY_KEPT: Final = 20
 LOG_LINES_KEPT: Final = 500
 MAX_LOG_LINE: Final = 4 * 1024
+MAX_SEARCH: Final = 1_000
+"""Characters of a text that jobs are found by; it may have to stand in a URL."""
 
 _ALLOWED = re.compile(r"[A-Za-z0-9_.:/@#-]{1,200}", re.ASCII)
 _known: set[str] = set()
@@ -106,12 +108,12 @@ def check_header(key: object, value: object) -> None:
 
 def check_text(text: object, what: str) -> None:
     """Refuse a text that is looked for, unless it has something to look for and is of a size that people look for."""
-    size = len(check_utf8(text, what))
+    size = len(check_utf8(text, what).decode())
     if not size:
         message = f"{what} is empty, which every job would match: leave it out"
         raise InvalidValue(message)
-    if size > MAX_ERROR:
-        message = f"{what} has {size:,} bytes: look for a part of it, of up to {MAX_ERROR:,}"
+    if size > MAX_SEARCH:
+        message = f"{what} has {size:,} characters: search for a part of it, of up to {MAX_SEARCH:,}"
         raise InvalidValue(message)
 
 

@@ -50,7 +50,7 @@ class Settled(Enum):
 
 
 SettleResult: TypeAlias = Settled | WindlassError
-"""A settlement that was refused (a `then` job met a unique key) is its error; nothing of it was written."""
+"""A settlement that was refused (a `then` job met an id or a unique key) is its error; nothing of it was written."""
 
 
 class Renewed(NamedTuple):
@@ -69,6 +69,10 @@ class CancelOutcome(StrEnum):
     """It is running: its holder is told."""
     NOT_FOUND = "not_found"
     """There is no such job, or it has ended."""
+
+    def __bool__(self) -> bool:
+        """Return whether anything was done: in a condition `NOT_FOUND` is false, and the others are true."""
+        return self is not CancelOutcome.NOT_FOUND
 
 
 REMOVED: Final = CancelOutcome.REMOVED

@@ -78,7 +78,7 @@ class Linear:
             return None
         cap = duration(self.cap, "cap")
         steps = duration(self.step, "step").total_seconds() * (attempt - 1)
-        plain = duration(self.base, "base") + timedelta(seconds=min(steps, LONGEST.total_seconds()))
+        plain = duration(self.base, "base") + timedelta(seconds=min(max(steps, 0.0), LONGEST.total_seconds()))
         return min(_jittered(min(plain, cap), self.jitter, draw), cap)
 
 

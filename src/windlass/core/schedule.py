@@ -51,6 +51,11 @@ class Schedule:
     """Given by the store, another one at every change, and never the same twice."""
     orphaned: bool = False
     """Whether it is declared by no live server; filled by `client.schedules` alone."""
+    damage: str | None = None
+    """The fields of the stored record that cannot be read, each with the reason; None for a sound record.
+
+    Such a field has a stand-in here. A damaged schedule never fires until it is put again.
+    """
 
 
 class ScheduleList(NamedTuple):

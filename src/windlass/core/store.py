@@ -1,17 +1,20 @@
-"""The seam between the engine and where jobs live."""
+"""Store: the seam between the engine and the place where jobs live."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
+from windlass.core import commands, queries
 from windlass.core.duration import ZERO
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
-from windlass.core.looks import AuditEntry, Finding, Glance, JobPage, Place, ServerRecord
-from windlass.core.moving import Moving
+from windlass.core.joined_transaction import BorrowedConnection, JoinedTransaction
+from windlass.core.looks import AuditEntry, DeadJob, Death, Finding, Glance, JobPage, Place, ServerRecord
+from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
 from windlass.core.requests import (
     CancelOutcome,
     Changed,
@@ -26,8 +29,10 @@ from windlass.core.requests import (
 from windlass.core.retention import Retention
 from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
+from windlass.core.store_calls import Command, Query
 from windlass.core.topics import Topic
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 
@@ -66,336 +71,308 @@ class Features:
         return self.wakes_waiters and not self.replies_can_be_lost
 
 
-class Borrowed(Protocol):
-    """A caller's own open connection, whatever library it came through.
+class Inspector(ABC):
+    """Queries of a store: `ask` executes them, and each has a method; `core.queries` says what each promises."""
 
-    A store works by the way that its own database has; every call raises `InvalidValue` on a connection of another one.
-    """
-
-    @property
-    def owner(self) -> object:
-        """What the caller gave."""
+    @abstractmethod
+    def ask(self, query: Query[R]) -> Coroutine[Any, Any, R]:
+        """Execute a query, and return its reply."""
         ...
 
-    def run(self, work: Callable[[Any], T]) -> Awaitable[T]:
-        """Call `work` with the connection of `sqlite3`, in the thread that it belongs to."""
-        ...
-
-    def execute(self, sql: str, parameters: Sequence[object] = ()) -> Awaitable[Sequence[Sequence[Any]]]:
-        """Run one statement of Postgres, with $1, $2, ..., in the caller's transaction; return its rows."""
-        ...
-
-    def execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> Awaitable[None]:
-        """Run one statement of Postgres for each of many rows of parameters."""
-        ...
-
-    def after_commit(self, ring: Callable[[], None]) -> Awaitable[bool]:
-        """Have `ring` called, in any thread, when the caller has committed; False when this library cannot tell.
-
-        A rollback may ring as well: whoever hears it looks once in vain.
-        """
-        ...
-
-
-class Joined(Protocol):
-    """A store's writes inside a caller's own transaction: they happen if and only if it commits."""
-
-    async def fence(self, claims: Sequence[tuple[JobId, Token]]) -> list[bool]:
-        """Tell which claims still hold, and let nobody take these jobs back until the transaction ends.
-
-        It is meant to be the transaction's first statement.
-        """
-        ...
-
-    async def enqueue(self, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
-        """Put jobs in line, as `Store.enqueue`."""
-        ...
-
-    async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        """Write how claims ended, as `Store.settle`."""
-        ...
-
-    async def settle_last(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
-        """Write how claims ended as the last step before the commit, so that `was_committed` can tell of it."""
-        ...
-
-    async def was_committed(self, error: BaseException) -> bool:
-        """Tell whether a transaction that ended by `settle_last` was committed, though its commit raised `error`.
-
-        If it was not, it never will be. Raises `OutcomeUnknown` when the store does not tell in time.
-        """
-        ...
-
-
-class Inspector(Protocol):
-    """What people look at. Every answer is of one moment."""
-
-    async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
+    def get(self, ids: Sequence[JobId]) -> Coroutine[Any, Any, list[Job | None]]:
         """Return the jobs with these ids, with history and log, in order; None for each that is not here."""
-        ...
+        return self.ask(queries.GetJobs(ids))
 
-    async def glance(self, ids: Collection[JobId]) -> dict[JobId, Glance]:
-        """Return where each of these jobs stands; those that are not here are left out."""
-        ...
+    def glance(self, ids: Collection[JobId]) -> Coroutine[Any, Any, dict[JobId, Glance]]:
+        """Return the state of each of these jobs; those that are not here are left out."""
+        return self.ask(queries.GetGlances(ids))
 
-    async def jobs(self, chosen: JobFilter, *, after: int | None, limit: int) -> list[Job]:
+    def jobs(self, chosen: JobFilter, *, after: int | None, limit: int) -> Coroutine[Any, Any, list[Job]]:
         """Return up to `limit` jobs in the order of their enqueue, those past the sequence number `after`."""
-        ...
+        return self.ask(queries.ListJobs(chosen, after, limit))
 
-    async def newest(self, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> JobPage:
-        """Return up to `limit` jobs, the newest first, those before the sequence number `before`.
+    def newest(self, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> Coroutine[Any, Any, JobPage]:
+        """Return up to `limit` jobs, the newest first, of about `most` records that are read."""
+        return self.ask(queries.ListNewestJobs(chosen, before, limit, most))
 
-        It looks at about `most` records and no more, so it answers quickly however many there are and however few
-        match; where an index leads to what is chosen it finds all there are.
-        """
-        ...
+    def dead(self, queue: str | None, *, before: Death | None, limit: int) -> Coroutine[Any, Any, list[DeadJob]]:
+        """Return up to `limit` dead jobs of a queue or of all, the last to die first."""
+        return self.ask(queries.ListDeadJobs(queue, before, limit))
 
-    async def place(self, job_id: JobId) -> Place | None:
+    def place(self, job_id: JobId) -> Coroutine[Any, Any, Place | None]:
         """Return what stands between a job and its claim; None when it is not here."""
-        ...
+        return self.ask(queries.GetPosition(job_id))
 
-    async def stats(self, queue: str | None = None) -> list[QueueStats]:
+    def due_in(self, queues: Sequence[str]) -> Coroutine[Any, Any, timedelta | None]:
+        """Return how long it is until the next scheduled job of these queues comes due."""
+        return self.ask(queries.GetDueTime(queues))
+
+    def stats(self, queue: str | None = None) -> Coroutine[Any, Any, list[QueueStats]]:
         """Count by state, exactly, for every queue that is known or for one, in order of name."""
-        ...
+        return self.ask(queries.GetStats(queue))
 
-    async def paused(self, queues: Sequence[str]) -> list[str]:
-        """Return those of `queues` that are paused, in their order; as cheap for many as for one."""
-        ...
+    def paused(self, queues: Sequence[str]) -> Coroutine[Any, Any, list[str]]:
+        """Return those of `queues` that are paused, in their order."""
+        return self.ask(queries.GetPaused(queues))
 
-    async def kinds(self, queue: str, known: Collection[str] = ()) -> list[str]:
-        """Return the kinds of the pending jobs of `queue` that are not among `known`, in order of name.
+    def kinds(self, queue: str, known: Collection[str] = ()) -> Coroutine[Any, Any, list[str]]:
+        """Return the kinds of the pending jobs of `queue` that are not among `known`, in order of name."""
+        return self.ask(queries.ListKinds(queue, known))
 
-        What it costs is by kinds, not by jobs; and the jobs of those that are known cost nothing.
-        """
-        ...
+    def waiting(self) -> Coroutine[Any, Any, list[KindStats]]:
+        """Count the pending jobs by queue and kind, exactly, in that order."""
+        return self.ask(queries.CountWaiting())
 
-    async def waiting(self) -> list[KindStats]:
-        """Count the pending jobs by queue and kind, exactly, in that order; a pair that has none is left out.
-
-        What it costs is by pending jobs, where no index answers it: it is for metrics, and for no look that is
-        repeated every few moments.
-        """
-        ...
-
-    async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
+    def minutes(self, *, since: datetime, until: datetime) -> Coroutine[Any, Any, list[MinuteCounts]]:
         """Return what happened in each minute from `since` up to, not including, `until`."""
-        ...
+        return self.ask(queries.GetMinutes(since, until))
 
-    async def timings(self, *, since: datetime, until: datetime) -> list[TimingCount]:
+    def timings(self, *, since: datetime, until: datetime) -> Coroutine[Any, Any, list[TimingCount]]:
         """Return how long attempts took in each minute from `since` up to, not including, `until`."""
-        ...
+        return self.ask(queries.GetTimings(since, until))
 
-    async def servers(self) -> list[ServerRecord]:
-        """Return every server that has not taken itself out, live or not."""
-        ...
+    def servers(self) -> Coroutine[Any, Any, list[ServerRecord]]:
+        """Return every server whose record was not removed, live or not."""
+        return self.ask(queries.ListServers())
 
-    async def schedules(self, ids: Collection[str] | None = None) -> ScheduleList:
+    def ended_servers(self) -> Coroutine[Any, Any, list[str]]:
+        """Return the ids of servers whose process has ended, on proof."""
+        return self.ask(queries.ListEndedServers())
+
+    def schedules(self, ids: Collection[str] | None = None) -> Coroutine[Any, Any, ScheduleList]:
         """Return the schedules, or those with these ids that are here, in order of id, and the store's time."""
-        ...
+        return self.ask(queries.ListSchedules(ids))
 
-    async def audit(self, *, limit: int) -> list[AuditEntry]:
+    def due_schedules(self, declared: Collection[str], *, limit: int) -> Coroutine[Any, Any, DueSchedules]:
+        """Return up to `limit` schedules that are due by the store's clock and not paused."""
+        return self.ask(queries.ListDueSchedules(declared, limit))
+
+    def audit(self, *, limit: int) -> Coroutine[Any, Any, list[AuditEntry]]:
         """Return the newest entries first."""
-        ...
+        return self.ask(queries.ListAudit(limit))
 
-    async def stranded(self, *, dead_after: timedelta) -> int:
-        """Count the leases that ran out and that nobody will rescue, up to 1,000: none while a server is live."""
-        ...
+    def stranded(self, *, dead_after: timedelta) -> Coroutine[Any, Any, int]:
+        """Count the leases that ran out while no server is live that would rescue them, up to 1,000."""
+        return self.ask(queries.CountStranded(dead_after))
 
-    async def check(self) -> list[Finding]:
-        """Look over the store's health and settings, for `doctor`."""
-        ...
+    def check(self) -> Coroutine[Any, Any, list[Finding]]:
+        """Check the store's health and settings, for `doctor`."""
+        return self.ask(queries.CheckStore())
+
+    def kv_get(self, keys: Sequence[bytes]) -> Coroutine[Any, Any, list[bytes | None]]:
+        """Return the caller's own values."""
+        return self.ask(queries.GetKv(keys))
+
+    def kv_scan(
+        self, prefix: bytes, *, after: bytes | None, limit: int
+    ) -> Coroutine[Any, Any, list[tuple[bytes, bytes]]]:
+        """Return up to `limit` pairs whose key begins with `prefix`, in the order of their bytes, past `after`."""
+        return self.ask(queries.ScanKv(prefix, after, limit))
+
+    def moved(self) -> Coroutine[Any, Any, Moved | None]:
+        """Return where the jobs of this store go or went; None while it takes jobs."""
+        return self.ask(queries.GetMoved())
+
+    def pack(self, queue: str, *, limit: int) -> Coroutine[Any, Any, Packed]:
+        """Return up to `limit` pending and scheduled jobs of `queue`, also of a paused one; they stay."""
+        return self.ask(queries.PackJobs(queue, limit))
+
+    def unpacked(self, move: str, queue: str) -> Coroutine[Any, Any, Unpacked | None]:
+        """Return the last parcel of a move and a queue that was unpacked here."""
+        return self.ask(queries.GetUnpacked(move, queue))
+
+    def timed_keys(self, *, limit: int) -> Coroutine[Any, Any, list[HeldKey]]:
+        """Return up to `limit` keys that only time frees and whose time is not over."""
+        return self.ask(queries.ListTimedKeys(limit))
 
 
-class Store(Inspector, Moving, Protocol):
-    """Where jobs live. Every method is one atomic step, for many jobs at a time.
+class Store(Inspector):
+    """Jobs, and all calls that read and change them. Every call is one atomic step, for many jobs at a time.
 
-    Where each job has an answer of its own (`settle`, `renew`, `note`, `cancel`, `retry`, `delete`, `reschedule`,
-    `rescue`), each is a step of its own: what others do at the same moment may come between two of them.
+    `do` executes a command and `ask` a query; `core.commands` and `core.queries` say what each promises. The three
+    calls of every job's life have methods of their own, which may return any awaitable: a coroutine around a future
+    costs as much as the future. The other methods are written here, once for all stores.
 
     The store's clock judges leases and due times, so durations are given, not times. A call that is repeated with
     the same `request_id` after its reply was lost does nothing again and gives the first answer; a call of another kind
-    may have that id too. The three calls of every job's life may return any awaitable: a coroutine around a future
-    costs as much as the future.
+    may have that id too.
     """
 
     @property
+    @abstractmethod
     def features(self) -> Features:
         """What this store can do."""
         ...
 
+    @abstractmethod
     async def open(self) -> None:
         """Connect, and make the schema when there is none."""
         ...
 
+    async def is_prepared(self) -> bool:
+        """Whether `open` needs no lock that an open transaction of a caller may hold; harmless before it.
+
+        Else `join` works also before `open`: where the schema is missing it is made in the caller's transaction.
+        """
+        return True
+
+    @abstractmethod
     async def close(self) -> None:
         """Let go of everything; what was accepted is finished first."""
         ...
 
+    @abstractmethod
     def sibling(self) -> "Store":
         """Return another store on the same jobs, for an event loop of its own; it is opened and closed apart."""
         ...
 
+    @abstractmethod
     def listen(self, topics: Collection[Topic], ring: Callable[[], None]) -> Callable[[], None]:
         """Call `ring`, from any thread, soon after news on `topics` is committed by any process; return how to stop."""
         ...
 
-    def join(self, borrowed: Borrowed) -> Joined:
+    @abstractmethod
+    def join(self, borrowed: BorrowedConnection) -> JoinedTransaction:
         """Work inside a caller's own transaction; raises `NotTransactional` where there is none to join."""
         ...
 
+    @abstractmethod
     def transaction(self) -> AbstractAsyncContextManager[Any]:
         """Begin a transaction that may write, and give its connection, which `join` works in; any thread may use it.
 
-        It is committed at the end of the block, and whoever waits for what was joined is woken then; an exception
+        It is committed at the end of the block, and all that wait for what was joined are woken then; an exception
         rolls it back. Raises `NotTransactional` where there are no transactions.
         """
         ...
 
+    @abstractmethod
     def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> Awaitable[list[Enqueued]]:
-        """Put jobs in line, all or none, in their order.
-
-        An id that is here already, or a unique key that is held, yields that job with `created=False`. Raises
-        `UniqueConflict` when a key with `on_conflict="raise"` is held or a matched payload differs.
-        """
+        """Execute `EnqueueJobs`."""
         ...
 
+    @abstractmethod
     def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Awaitable[list[Claim]]:
-        """Give up to `limit` ready jobs to the caller, the most urgent first, each with a token of its own.
-
-        Each claim charges an attempt. Jobs of these queues that have come due are promoted first; nothing is given
-        from a paused queue. Where jobs are large fewer may be given than there are, one at least, and then none of
-        those behind them.
-        """
+        """Execute `ClaimJobs`."""
         ...
 
-    async def due_in(self, queues: Sequence[str]) -> timedelta | None:
-        """Return how long it is until the next scheduled job of these queues comes due, by the store's clock.
-
-        Zero when one is due by now; None when there is none. Paused queues do not count.
-        """
-        ...
-
+    @abstractmethod
     def settle(
         self, settlements: Sequence[Settlement], *, request_id: str | None = None
     ) -> Awaitable[list[SettleResult]]:
-        """Write how claims ended, each as one step of its own; a stale token changes nothing and yields `LOST`.
+        """Execute `SettleClaims`."""
+        ...
 
-        What is in the way of one is the answer for that one: a `UniqueConflict`, or a `StoreUnavailable`, which is
-        retryable when its job is locked by somebody. What is in the way of all is raised, and nothing was written.
+    @abstractmethod
+    def do(self, command: Command[R], *, request_id: str | None = None) -> Coroutine[Any, Any, R]:
+        """Execute a command, and return its reply.
+
+        A command that is repeated with the same `request_id` gets its first reply, if it is one whose `repeat` is known
+        by the store.
         """
         ...
 
-    async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
+    def renew(
+        self, claims: Sequence[tuple[JobId, Token]], lease: timedelta
+    ) -> Coroutine[Any, Any, list[Renewed | None]]:
         """Let these claims hold for `lease` from now; None for each whose token no longer holds."""
-        ...
+        return self.do(commands.RenewClaims(claims, lease))
 
-    async def note(self, notes: Sequence[Note]) -> Sequence[bool | None]:
-        """Write progress and log lines of running jobs; False for each whose token no longer holds.
+    def note(self, notes: Sequence[Note]) -> Coroutine[Any, Any, Sequence[bool | None]]:
+        """Write progress and log lines of running jobs; False for each whose token no longer holds."""
+        return self.do(commands.WriteNotes(notes))
 
-        None for each whose job is locked by somebody: it was not written, and may be once that one lets go.
-        """
-        ...
+    def cancel(self, ids: Sequence[JobId], retention: Retention) -> Coroutine[Any, Any, list[CancelOutcome]]:
+        """End waiting jobs, and flag running ones."""
+        return self.do(commands.CancelJobs(ids, retention))
 
-    async def cancel(self, ids: Sequence[JobId], retention: Retention) -> list[CancelOutcome]:
-        """End waiting jobs, and flag running ones; the flag survives rescue and retry of the attempt."""
-        ...
+    def retry(self, ids: Sequence[JobId]) -> Coroutine[Any, Any, list[Changed]]:
+        """Give dead and cancelled jobs a full new budget, pending now."""
+        return self.do(commands.RetryJobs(ids))
 
-    async def retry(self, ids: Sequence[JobId]) -> list[Changed]:
-        """Give dead and cancelled jobs a full new budget, no last error and no cancel flag, pending now."""
-        ...
-
-    async def delete(self, ids: Sequence[JobId]) -> list[Changed]:
+    def delete(self, ids: Sequence[JobId]) -> Coroutine[Any, Any, list[Changed]]:
         """Delete finished jobs."""
-        ...
+        return self.do(commands.DeleteJobs(ids))
 
-    async def reschedule(self, ids: Sequence[JobId], run_at: datetime | None) -> list[Changed]:
+    def reschedule(self, ids: Sequence[JobId], run_at: datetime | None) -> Coroutine[Any, Any, list[Changed]]:
         """Let waiting jobs run at `run_at`, or now when it is None or past."""
-        ...
+        return self.do(commands.RescheduleJobs(ids, run_at))
 
-    async def set_paused(self, queue: str, *, paused: bool) -> None:
-        """Stop or start giving claims from `queue`, which need not exist yet; a pause rings `PAUSES`."""
-        ...
+    def set_paused(self, queue: str, *, paused: bool) -> Coroutine[Any, Any, None]:
+        """Stop or start giving claims from `queue`, which need not exist yet."""
+        return self.do(commands.SetPaused(queue, paused))
 
-    async def rescue(self, request: RescueRequest, retention: Retention) -> list[Rescued]:
-        """Take back claims: to pending now while attempts are left, else to dead. Each job is a step of its own."""
-        ...
+    def rescue(self, request: RescueRequest, retention: Retention) -> Coroutine[Any, Any, list[Rescued]]:
+        """Take back claims: to pending now while attempts are left, else to dead."""
+        return self.do(commands.RescueClaims(request, retention))
 
-    async def promote(self, *, limit: int) -> int:
+    def promote(self, *, limit: int) -> Coroutine[Any, Any, int]:
         """Make up to `limit` scheduled jobs that have come due pending; return how many."""
-        ...
+        return self.do(commands.PromoteJobs(limit))
 
-    async def prune(self, retention: Retention, *, limit: int) -> int:
+    def prune(self, retention: Retention, *, limit: int) -> Coroutine[Any, Any, int]:
         """Delete up to `limit` finished records past their retention, and housekeeping records; count the jobs."""
-        ...
+        return self.do(commands.PruneRecords(retention, limit))
 
-    async def write_schedule(self, schedule: Schedule, *, expected: int | None) -> int | None:
-        """Write a schedule if its revision is still `expected` (None: if there is none of this id).
+    def write_schedule(self, schedule: Schedule, *, expected: int | None) -> Coroutine[Any, Any, int | None]:
+        """Write a schedule if its revision is still `expected`; return the new one, or None."""
+        return self.do(commands.WriteSchedule(schedule, expected))
 
-        Returns the revision that the store gave it, and None when the condition did not hold. Rings `SCHEDULES`.
-        """
-        ...
+    def remove_schedule(self, schedule_id: str) -> Coroutine[Any, Any, bool]:
+        """Remove a schedule; return whether it was there."""
+        return self.do(commands.RemoveSchedule(schedule_id))
 
-    async def remove_schedule(self, schedule_id: str) -> bool:
-        """Remove a schedule, whatever it is; return whether it was there. Its jobs stay. Rings `SCHEDULES`."""
-        ...
+    def fire(self, firing: Firing) -> Coroutine[Any, Any, Fired]:
+        """Enqueue the jobs of a schedule and move its next run on, both or neither."""
+        return self.do(commands.FireSchedule(firing))
 
-    async def due_schedules(self, declared: Collection[str], *, limit: int) -> DueSchedules:
-        """Return up to `limit` schedules that are due by the store's clock and not paused.
-
-        Of those that code declares only the ones `declared` here count, for the next time too.
-        """
-        ...
-
-    async def fire(self, firing: Firing) -> Fired:
-        """Enqueue the jobs of a schedule and move its next run on, both or neither.
-
-        Nothing is done (`LOST`) unless the schedule has this revision and, with a `tick`, is due by the store's clock
-        and not paused. Whether an unfinished last job stands in the way is judged in the same step.
-        """
-        ...
-
-    async def kv_get(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """Return the caller's own values."""
-        ...
-
-    async def kv_write(self, write: KvWrite) -> bool:
+    def kv_write(self, write: KvWrite) -> Coroutine[Any, Any, bool]:
         """Write one of the caller's own values if its condition holds; return whether it did."""
-        ...
+        return self.do(commands.WriteKv(write))
 
-    async def kv_scan(self, prefix: bytes, *, after: bytes | None, limit: int) -> list[tuple[bytes, bytes]]:
-        """Return up to `limit` pairs whose key begins with `prefix`, in the order of their bytes, past `after`."""
-        ...
-
-    async def lock(self, name: str, holder: str, ttl: timedelta) -> bool:
+    def lock(self, name: str, holder: str, ttl: timedelta) -> Coroutine[Any, Any, bool]:
         """Take or renew the lock `name` for `ttl` from now; False while another holder has it."""
-        ...
+        return self.do(commands.TakeLock(name, holder, ttl))
 
-    async def unlock(self, name: str, holder: str) -> bool:
-        """Let go of a lock; False when `holder` no longer had it."""
-        ...
+    def unlock(self, name: str, holder: str) -> Coroutine[Any, Any, bool]:
+        """Free a lock; False when `holder` no longer had it."""
+        return self.do(commands.FreeLock(name, holder))
 
-    async def beat(self, server: ServerRecord) -> None:
-        """Write that a server of this process is live; the store stamps `seen_at`.
+    def beat(self, server: ServerRecord) -> Coroutine[Any, Any, None]:
+        """Write that a server of this process is live."""
+        return self.do(commands.WriteHeartbeat(server))
 
-        One whose clock is not that of this machine stamps `started_at` too, at the first beat.
-        """
-        ...
+    def leave(self, server_id: str) -> Coroutine[Any, Any, None]:
+        """Remove the record of a server."""
+        return self.do(commands.RemoveServer(server_id))
 
-    async def write_timings(self, timings: Sequence[TimingCount]) -> None:
-        """Add counts to those that are kept; they are pruned as the counts of minutes are."""
-        ...
+    def write_timings(self, timings: Sequence[TimingCount]) -> Coroutine[Any, Any, None]:
+        """Add counts to those that are kept."""
+        return self.do(commands.WriteTimings(timings))
 
-    async def ended_servers(self) -> list[str]:
-        """Return the ids of servers whose process has ended, on proof: never one that lives, however silent it is.
-
-        A store without such a proof returns none. Whoever has rescued the jobs of such a server lets it `leave`.
-        """
-        ...
-
-    async def leave(self, server_id: str) -> None:
-        """Take a server out."""
-        ...
-
-    async def write_audit(self, entries: Sequence[AuditEntry]) -> None:
+    def write_audit(self, entries: Sequence[AuditEntry]) -> Coroutine[Any, Any, None]:
         """Keep what people did."""
-        ...
+        return self.do(commands.WriteAudit(entries))
+
+    def set_moved(self, moved: Moved | None) -> Coroutine[Any, Any, None]:
+        """Let this store take nothing new from now on, or with None let it take jobs again."""
+        return self.do(commands.SetMoved(moved))
+
+    def unpack(self, parcel: Parcel) -> Coroutine[Any, Any, bool]:
+        """Enqueue the jobs of a parcel unchanged, if it is the next one of its move and queue."""
+        return self.do(commands.UnpackJobs(parcel))
+
+    def let_go(
+        self,
+        *,
+        move: str | None = None,
+        jobs: Sequence[JobId] = (),
+        keys: Sequence[str] = (),
+        kv: Sequence[bytes] = (),
+        schedules: Sequence[str] = (),
+    ) -> Coroutine[Any, Any, bool]:
+        """Delete what another store has now, without a trace but in the counts of waiting jobs."""
+        return self.do(commands.DeleteMoved(move, jobs, keys, kv, schedules))
+
+    def take_keys(self, keys: Sequence[HeldKey]) -> Coroutine[Any, Any, None]:
+        """Let these keys be held here until their time is over, those that are free."""
+        return self.do(commands.TakeKeys(keys))

@@ -30,6 +30,7 @@ class GaveUp:
     """The work can never be done, whatever attempts are left."""
 
     failure: Failure
+    error: BaseException | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def verdict(job: Job, outcome: Outcome, *, retry: RetryRule, draw: float) -> Ver
             return ToSucceeded(result, codec)
         case Raised():
             return _after_failure(job, outcome, retry, draw)
-        case GaveUp(failure):
+        case GaveUp(failure, _):
             return ToDead(failure)
         case PutOff(delay):
             return ToSnoozed(delay)

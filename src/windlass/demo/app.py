@@ -4,12 +4,12 @@ It needs no demo around it: `windlass worker windlass.demo.app:app` works its qu
 """
 
 import asyncio
+import math
 import os
 import signal
 from random import Random
 
 import windlass
-from windlass.demo.picture import painted, shrunk
 from windlass.demo.witness import done, farewell, watch
 
 app = windlass.App(
@@ -62,6 +62,31 @@ async def broken_report() -> None:
     """A poison: it kills the process that it runs in, each time, and all that runs beside it."""
     farewell()
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def painted(*, seed: int, width: int, height: int) -> list[list[int]]:
+    """Return a picture in grey, as rows of numbers from 0 to 255: soft waves around three centres."""
+    chance = Random(seed)
+    centres = [(chance.uniform(0, width), chance.uniform(0, height), chance.uniform(5, 20)) for _ in range(3)]
+    return [
+        [
+            int(127.5 + 42.5 * sum(math.sin(math.hypot(x - cx, y - cy) / r) for cx, cy, r in centres))
+            for x in range(width)
+        ]
+        for y in range(height)
+    ]
+
+
+def shrunk(picture: list[list[int]], *, by: int) -> list[list[int]]:
+    """Return a picture with the mean of each square of `by` by `by` points as one point."""
+    bands = [picture[top : top + by] for top in range(0, len(picture), by)]
+    return [
+        [
+            round(sum(sum(row[left : left + by]) for row in band) / (len(band) * by))
+            for left in range(0, len(band[0]), by)
+        ]
+        for band in bands
+    ]
 
 
 watch(app)

@@ -1,4 +1,4 @@
-"""The servers that `windlass worker` runs, one in each child process, as the store knows them."""
+"""The servers that `windlass worker` runs, one in each child process: who they are, and what is done to them."""
 
 import os
 import signal
@@ -19,10 +19,7 @@ class Life(StrEnum):
 
 
 class Crew:
-    """All servers of one run, each with a name for people; what is done to them is written down first.
-
-    First, because what follows from it may be written by others at once.
-    """
+    """All servers of one run, each with a name for people."""
 
     def __init__(self, pen: Ledger) -> None:
         self._pen = pen
@@ -47,22 +44,13 @@ class Crew:
 
     def kill(self, id: str) -> float:
         """Kill a server with SIGKILL; return when, as Unix time."""
-        killed_at = time.time()
-        self._pen.write(Event(What.KILLED, id, at=killed_at))
-        self._send(id, signal.SIGKILL, Life.KILLED)
-        return killed_at
-
-    def died(self, id: str) -> None:
-        """Remember that a poison took a server along."""
-        self.lives[id] = Life.POISONED
+        return self._send(id, signal.SIGKILL, What.KILLED, Life.KILLED)
 
     def pause(self, id: str) -> None:
-        self._pen.write(Event(What.PAUSED, id))
-        self._send(id, signal.SIGSTOP, Life.PAUSED)
+        self._send(id, signal.SIGSTOP, What.PAUSED, Life.PAUSED)
 
     def resume(self, id: str) -> None:
-        self._pen.write(Event(What.RESUMED, id))
-        self._send(id, signal.SIGCONT, Life.WORKING)
+        self._send(id, signal.SIGCONT, What.RESUMED, Life.WORKING)
 
     def stop(self) -> None:
         """Resume who is paused, so that all can stop; the command tells them to."""
@@ -76,7 +64,11 @@ class Crew:
         self._pen.write(Event(What.STOPPED, id))
         self.lives[id] = Life.STOPPED
 
-    def _send(self, id: str, sent: signal.Signals, life: Life) -> None:
+    def _send(self, id: str, sent: signal.Signals, what: What, life: Life) -> float:
+        sent_at = time.time()
+        # first, because what follows from it may be written by others at once
+        self._pen.write(Event(what, id, at=sent_at))
         with suppress(ProcessLookupError):
             os.kill(self._pids[id], sent)
         self.lives[id] = life
+        return sent_at

@@ -5,8 +5,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 import windlass
+from windlass.api.roles import Role
 from windlass.demo.view import View
 
+HOST: Final = "127.0.0.1"
 NEEDS_MORE: Final = "To watch it in a browser: pip install 'windlass[web]'."
 
 
@@ -20,11 +22,7 @@ async def shown_in_browser(url: str, view: View) -> AsyncGenerator[str | None]:
     async with AsyncExitStack() as stack:
         address = None
         try:
-            # needs packages that not everybody has
-            from windlass.demo.look_only import look_only  # noqa: PLC0415
-
-            client = await stack.enter_async_context(windlass.connect(url))
-            address = await stack.enter_async_context(look_only(client))
+            address = await _serve(url, stack)
             view.say(f"Watch it in a browser: {address}")
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] == "windlass":
@@ -33,3 +31,19 @@ async def shown_in_browser(url: str, view: View) -> AsyncGenerator[str | None]:
         except OSError as error:
             view.say(f"No dashboard: {error}.")
         yield address
+
+
+async def _serve(url: str, stack: AsyncExitStack) -> str:
+    # these need packages that not everybody has
+    from windlass.http.auth import Identity, NoAuth  # noqa: PLC0415
+    from windlass.http.dashboard.app import Dashboard  # noqa: PLC0415
+    from windlass.http.listening import Listening  # noqa: PLC0415
+
+    client = await stack.enter_async_context(windlass.connect(url))
+    auth = NoAuth(Identity("looking only", frozenset({Role.VIEW})))
+    dashboard = Dashboard(client, auth=auth, store="the store of the demo")
+    stack.push_async_callback(dashboard.close)
+    listening = Listening(dashboard, HOST, 0, stopping=dashboard.stop_waiting)
+    stack.push_async_callback(listening.stop, grace=0.5)
+    await listening.start()
+    return f"http://{HOST}:{listening.port}/"

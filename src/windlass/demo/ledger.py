@@ -70,11 +70,6 @@ class Ledger:
         os.close(self._file)
 
 
-def read(path: Path) -> list[Event]:
-    """Return all events, in their order; raises `TornLine`."""
-    return [_event(line) for line in path.read_bytes().splitlines()]
-
-
 class Follower:
     """Reads a ledger while others write to it."""
 
@@ -83,18 +78,24 @@ class Follower:
         self._offset = 0
 
     def news(self) -> list[Event]:
-        """Return the events since the last look."""
+        """Return the events since the last look; half a line is left for the next one."""
         with self._path.open("rb") as file:
             file.seek(self._offset)
-            lines = file.read().splitlines(keepends=True)
-        if lines and not lines[-1].endswith(b"\n"):
-            lines.pop()
-        self._offset += sum(map(len, lines))
-        return [_event(line) for line in lines]
+            whole, end, _ = file.read().rpartition(b"\n")
+        self._offset += len(whole + end)
+        return _events(whole)
 
 
-def _event(line: bytes) -> Event:
-    try:
-        return msgspec.json.decode(line, type=Event)
-    except msgspec.DecodeError as error:
-        raise TornLine(f"the ledger has a line that is no event: {line[:80]!r}") from error
+def read(path: Path) -> list[Event]:
+    """Return all events, in their order; raises `TornLine`."""
+    return _events(path.read_bytes())
+
+
+def _events(text: bytes) -> list[Event]:
+    events: list[Event] = []
+    for line in text.splitlines():
+        try:
+            events.append(msgspec.json.decode(line, type=Event))
+        except msgspec.DecodeError as error:
+            raise TornLine(f"the ledger has a line that is no event: {line[:80]!r}") from error
+    return events

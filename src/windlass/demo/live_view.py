@@ -11,8 +11,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from windlass.demo.view import Fact, Queue, Server, Standing, Timetable
-from windlass.demo.words import times
+from windlass.core.stats import QueueStats
+from windlass.demo.view import Fact, Server, Standing, Timetable, View
 
 WIDEST: Final = 100
 FIRST_COLUMN: Final = 10
@@ -24,7 +24,7 @@ HEIGHTS: Final = "▁▂▃▄▅▆▇█"
 SERVERS_SHOWN: Final = 3
 
 
-class LiveView:
+class LiveView(View):
     def __init__(self, console: Console | None = None) -> None:
         console = console or Console(highlight=False)
         console.width = min(console.width, WIDEST)
@@ -83,16 +83,16 @@ def panel(standing: Standing, width: int) -> RenderableType:
     return Padding(Group(*parts), (1, 2, 0, 2))
 
 
-def _queues(queues: Sequence[Queue]) -> Table:
+def _queues(queues: Sequence[QueueStats]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("queue", width=FIRST_COLUMN)
     for title in ("waiting", "running", "retrying", "succeeded", "dead"):
         table.add_column(title, justify="right", width=max(6, len(title)))
     for queue in queues:
-        numbers = [queue.waiting, queue.running, queue.retrying, queue.succeeded, queue.dead]
+        numbers = [queue.pending, queue.running, queue.scheduled, queue.succeeded, queue.dead]
         styles = ["", "cyan", "yellow", "green", "red"]
         cells = [Text(f"{n:,}", style=style if n else "dim") for n, style in zip(numbers, styles, strict=True)]
-        table.add_row(queue.name, *cells)
+        table.add_row(str(queue.queue), *cells)
     return table
 
 
@@ -130,7 +130,8 @@ def _timetable(timetable: Timetable | None) -> Text:
     text.append(timetable.rule, style="magenta")
     if timetable.next_in is not None:
         text.append(f"   next in {max(0, round(timetable.next_in)):>2} s")
-    return text.append(f"   fired {times(timetable.fired)}", style="dim")
+    times = "once" if timetable.fired == 1 else f"{timetable.fired:,} times"
+    return text.append(f"   fired {times}", style="dim")
 
 
 def _throughput(standing: Standing, chart: int) -> Text:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from contextlib import suppress
 from typing import Any, Final
 
 import windlass
@@ -16,24 +17,19 @@ MOST_WAITING: Final = 150
 class Producer:
     """Brings jobs until it is told to end; `enqueued` are the ids of those that it was told are kept."""
 
-    def __init__(self, *, seed: int = 1) -> None:
-        self._chance = random.Random(seed)
+    def __init__(self) -> None:
+        self._chance = random.Random(1)
         self._count = 0
-        self._ending = asyncio.Event()
+        self.ending = asyncio.Event()
+        """Set to end it after the batch that is on its way."""
         self.enqueued: list[str] = []
 
     async def produce(self) -> None:
-        while not self._ending.is_set():
+        while not self.ending.is_set():
             if (await app.client.stats()).pending < MOST_WAITING:
                 self.enqueued += [handle.id for handle in await app.enqueue_many(self._batch())]
-            try:
-                await asyncio.wait_for(self._ending.wait(), EVERY)
-            except TimeoutError:
-                continue
-
-    def end(self) -> None:
-        """Bring no more, after the batch that is on its way."""
-        self._ending.set()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.ending.wait(), EVERY)
 
     def _batch(self) -> list[windlass.Call[Any]]:
         calls: list[windlass.Call[Any]] = []

@@ -30,10 +30,6 @@ class Ending(NamedTuple):
     text: str
     facts: Sequence[Fact] = ()
 
-    @property
-    def good(self) -> bool:
-        return self.code in (summary.HELD, summary.STOPPED)
-
 
 def run(seconds: float, removed: str | None, view: View, *, stay: bool = False) -> Ending:
     """Tell the story, show the table and how it ended, and return that; with `stay` wait for Ctrl-C before."""
@@ -42,7 +38,14 @@ def run(seconds: float, removed: str | None, view: View, *, stay: bool = False) 
         # no settings of whoever runs it: neither those of the environment nor of a pyproject.toml here
         with TemporaryDirectory(prefix="windlass-demo-") as folder, contextlib.chdir(folder):
             scene = Scene(Path(folder), seconds, removed)
-            _set_environment(scene)
+            for name in [name for name in os.environ if name.startswith("WINDLASS_")]:
+                del os.environ[name]
+            # the app finds its store by these, here and in the processes of the worker
+            os.environ |= {
+                "WINDLASS_URL": scene.url,
+                "DEMO_LEDGER": str(scene.ledger),
+                "DEMO_WITHOUT": scene.removed or "",
+            }
             return asyncio.run(_stoppable(scene, view, stay=stay))
     except (KeyboardInterrupt, asyncio.CancelledError):
         ending = Ending(summary.STOPPED, "Stopped at once. The worker is killed, and its files are deleted.")
@@ -56,19 +59,7 @@ def _conclude(ending: Ending, view: View) -> None:
     view.close()
     if ending.facts:
         view.table(ending.facts)
-    view.conclude(ending.text, good=ending.good)
-
-
-def _set_environment(scene: Scene) -> None:
-    """Tell the app where its store is, here and in the processes of the worker."""
-    for name in [name for name in os.environ if name.startswith("WINDLASS_")]:
-        # what somebody has set for an app of their own is not meant for this one
-        del os.environ[name]
-    os.environ |= {
-        "WINDLASS_URL": scene.url,
-        "DEMO_LEDGER": str(scene.ledger),
-        "DEMO_WITHOUT": scene.removed or "",
-    }
+    view.conclude(ending.text, good=ending.code in (summary.HELD, summary.STOPPED))
 
 
 async def _stoppable(scene: Scene, view: View, *, stay: bool) -> Ending:

@@ -1,13 +1,10 @@
 """What the store holds, read by plain SQL and by nothing of Windlass: the store cannot speak for itself here."""
 
-import json
 import sqlite3
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import Final, NamedTuple
-
-DUE_AT: Final = "windlass-due-at"
+from typing import NamedTuple
 
 
 class Row(NamedTuple):
@@ -40,21 +37,15 @@ def read(database: Path) -> Contents:
     """Return what is in the file; for when everybody else has closed it."""
     with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
         jobs = connection.execute(
-            "select id, state, delivery, schedule_id, headers, parent_id from windlass_job"
-        ).fetchall()
+            """select id, state, delivery, schedule_id, json_extract(headers, '$."windlass-due-at"'), parent_id
+            from windlass_job"""
+        )
+        rows = {
+            id: Row(state, delivery, schedule, due_at and datetime.fromisoformat(due_at).timestamp(), parent)
+            for id, state, delivery, schedule, due_at, parent in jobs
+        }
         ended = connection.execute(
             "select job.id, ended.delivery, ended.worker, ended.outcome, ended.started_at / 1e6, ended.ended_at / 1e6"
             " from windlass_delivery as ended join windlass_job as job using (seq)"
-        ).fetchall()
-    return Contents(
-        {
-            id: Row(state, delivery, schedule, _due_at(headers), parent)
-            for id, state, delivery, schedule, headers, parent in jobs
-        },
-        [Ended(*row) for row in ended],
-    )
-
-
-def _due_at(headers: str | None) -> float | None:
-    due_at = json.loads(headers or "{}").get(DUE_AT)
-    return None if due_at is None else datetime.fromisoformat(due_at).timestamp()
+        )
+        return Contents(rows, [Ended(*each) for each in ended])

@@ -14,9 +14,8 @@ from windlass.demo.crew import Crew
 from windlass.demo.ledger import Claim, Event, Ledger
 from windlass.demo.lookout import Lookout
 from windlass.demo.producer import Producer
-from windlass.demo.view import View
-from windlass.demo.words import jobs
-from windlass.demo.worker_command import PROCESSES, Trouble, WorkerCommand
+from windlass.demo.view import View, jobs
+from windlass.demo.worker_command import PROCESSES, Trouble, WorkerCommand, worker_command
 
 T = TypeVar("T")
 
@@ -55,10 +54,6 @@ class Scene:
         return self.folder / "ledger.jsonl"
 
     @property
-    def log(self) -> Path:
-        return self.folder / "worker.log"
-
-    @property
     def url(self) -> str:
         return f"sqlite:///{self.database}"
 
@@ -80,8 +75,10 @@ async def tell(
     try:
         # The servers end before the client closes: one that is paused could be in its way.
         async with app:
-            with WorkerCommand(scene.log) as command:
-                story = _Story(scene, view, command=command, crew=Crew(pen), stop=stop, address=address)
+            with worker_command(scene.folder / "worker.log") as command:
+                crew = Crew(pen)
+                lookout = Lookout(crew, view, scene.ledger, seconds=scene.seconds, address=address)
+                story = _Story(scene, view, command=command, crew=crew, lookout=lookout, stop=stop)
                 await story.tell()
     finally:
         pen.close()
@@ -97,17 +94,17 @@ class _Story:
         *,
         command: WorkerCommand,
         crew: Crew,
+        lookout: Lookout,
         stop: asyncio.Event,
-        address: str | None,
     ) -> None:
         self._scene = scene
         self._say = view.say
         self._command = command
         self._crew = crew
+        self._lookout = lookout
+        self._tally = lookout.tally
         self._stop = stop
         self._producer = Producer()
-        self._lookout = Lookout(crew, view, scene.ledger, seconds=scene.seconds, address=address)
-        self._tally = self._lookout.tally
         self._reports: list[str] = []
         self._poison: list[str] = []
         self._stopped = False
@@ -120,11 +117,28 @@ class _Story:
         try:
             await self._begin()
             await self._middle()
-            await self._finish()
+            self._say("Last orders: no new customers. What is in line is worked off.")
+            await self._lookout.ask()
+            await self._until(self._all_is_done)
+            self._say("No job is left. The worker stops.")
         except Stopped:
             self._stopped = True
             self._say("Asked to stop: the worker ends gracefully, and what waits stays.")
-        await self._end()
+        was_up = bool(self._crew.lives)
+        self._crew.stop()
+        self._command.stop()
+        stops_by = time.monotonic() + STOPS_WITHIN
+        while not self._command.ended_well(was_up=was_up):
+            if time.monotonic() > stops_by:
+                raise Trouble(f"`windlass worker` did not stop within {STOPS_WITHIN:.0f} s")
+            await asyncio.sleep(LOOK_EVERY)
+
+    async def _begin(self) -> None:
+        if self._scene.removed:
+            self._say(f"The {self._scene.removed} is taken out: a stale token is as good as a valid one.")
+        self._say(f"$ windlass worker windlass.demo.app:app --processes {PROCESSES}")
+        await self._until(self._all_work)
+        self._say(f"{self._names()} are up. Customers come, and jobs with them.")
 
     async def _middle(self) -> None:
         """Tell what happens while customers come; whatever that is, none is in the middle of something after it."""
@@ -135,58 +149,45 @@ class _Story:
             await self._pause_a_server()
             await self._at(LAST_ORDERS_AT)
         finally:
-            self._producer.end()
+            self._producer.ending.set()
             await producing
-
-    async def _begin(self) -> None:
-        if self._scene.removed:
-            self._say(f"The {self._scene.removed} is taken out: a stale token is as good as a valid one.")
-        self._say(f"$ windlass worker windlass.demo.app:app --processes {PROCESSES}")
-        await self._until(self._all_work)
-        self._say(f"{self._names()} are up. Customers come, and jobs with them.")
 
     # a process is killed
 
     async def _kill_a_server(self) -> None:
         await self._at(KILL_AT)
         victim = await self._until(self._a_busy_one)
-        rescued, killed_at = self._lookout.rescued, self._crew.kill(victim)
+        rescued, killed_at = self._lookout.total.totals.rescued, self._crew.kill(victim)
         self._lookout.read()
-        held = [job for job, _ in self._tally.running(victim)]
+        held = [job for job, _ in self._tally.running[victim]]
         self._say(f"{self._crew.name(victim)} is killed with SIGKILL while it runs {jobs(len(held))}.")
-        await self._until(lambda: self._lookout.rescued > rescued)
-        await self._tell_of_rescue(victim, held, killed_at)
+        await self._until(lambda: self._lookout.total.totals.rescued > rescued)
+        ends = [each for id in held if (job := await app.client.get(id)) is not None for each in job.history]
+        back_at = [each.ended_at for each in ends if (each.worker, each.outcome) == (victim, "rescued")]
+        if last := max((at.timestamp() for at in back_at if at is not None), default=None):
+            self._say(f"They are back in line {last - killed_at:.2f} s later.")
         await self._until(self._all_work)
         self._say(f"{self._crew.name(self._crew.working()[-1])} has taken its place.")
 
     def _a_busy_one(self) -> str | None:
         """Return a server that holds several jobs, while all are at work."""
-        busiest = max(self._crew.working(), key=lambda id: len(self._tally.running(id)), default="")
-        return busiest if self._all_work() and len(self._tally.running(busiest)) > 2 else None
-
-    async def _tell_of_rescue(self, victim: str, held: list[str], killed_at: float) -> None:
-        were_held = [await app.client.get(id) for id in held]
-        ends = [each for job in were_held if job is not None for each in job.history if each.worker == victim]
-        back_at = [
-            each.ended_at.timestamp() for each in ends if each.outcome == "rescued" and each.ended_at is not None
-        ]
-        if back_at:
-            self._say(f"They are back in line {max(back_at) - killed_at:.2f} s later.")
+        busiest = max(self._crew.working(), key=lambda id: len(self._tally.running[id]), default="")
+        return busiest if self._all_work() and len(self._tally.running[busiest]) > 2 else None
 
     # a job kills the processes that it runs in
 
     async def _bring_poison(self) -> None:
         await self._at(POISON_AT)
         await self._until(self._all_work)
-        dead = self._lookout.dead
+        dead = self._lookout.total.dead
         self._poison.append((await broken_report.enqueue()).id)
         self._say("A poison is enqueued: a job that kills whatever process runs it.")
         told: list[Event] = []
-        while self._lookout.dead == dead:
-            await self._until(lambda: self._tally.deaths[len(told) :] or self._lookout.dead > dead)
+        while self._lookout.total.dead == dead:
+            await self._until(lambda: self._tally.deaths[len(told) :] or self._lookout.total.dead > dead)
             self._lookout.read()
             for death in self._tally.deaths[len(told) :]:
-                beside = len(self._tally.running(death.worker).keys() - {death.claim})
+                beside = len(self._tally.running[death.worker].keys() - {death.claim})
                 what_else = f"with {jobs(beside)} beside it" if beside else "alone"
                 self._say(f"{self._crew.name(death.worker)} dies of it, {what_else}.")
                 told.append(death)
@@ -205,9 +206,9 @@ class _Story:
         lost = await self._lost(sleeper)
         self._crew.resume(sleeper)
         self._say(f"{self._crew.name(sleeper)} is resumed and goes on as if nothing had happened.")
-        await self._until(lambda: not lost & self._tally.running(sleeper).keys())
-        await self._until(lambda: (report, 2) not in self._tally.running(other))
-        accepted = len(lost & self._tally.accepted(sleeper))
+        await self._until(lambda: not lost & self._tally.running[sleeper].keys())
+        await self._until(lambda: (report, 2) not in self._tally.running[other])
+        accepted = len(lost & self._tally.accepted[sleeper])
         self._say(f"It settles {jobs(len(lost))} too late: {len(lost) - accepted} refused, {accepted} accepted.")
 
     async def _pause_in_the_middle(self) -> tuple[str, str]:
@@ -221,7 +222,7 @@ class _Story:
             # twice: what was on its way to the lock of the file when the signal came may get it before it stops
             probes = [await self._probe(), await self._probe()]
             self._lookout.read()
-            if all(probe.done() for probe in probes) and (report, 1) in self._tally.running(runner):
+            if all(probe.done() for probe in probes) and (report, 1) in self._tally.running[runner]:
                 return runner, report
             # it was paused while it wrote, and nobody else can until it goes on; or the report is over
             self._crew.resume(runner)
@@ -236,36 +237,25 @@ class _Story:
 
     async def _lost(self, sleeper: str) -> set[Claim]:
         """Return what a server believes it runs, and what was taken back from it."""
-        claims = set(self._tally.running(sleeper))
-        standing = {job: await app.client.get(job) for job, _ in claims}
-        return {claim for claim in claims if (job := standing[claim[0]]) is not None and _is_lost(job, sleeper)}
+        found = {claim: await app.client.get(claim[0]) for claim in list(self._tally.running[sleeper])}
+        return {
+            claim
+            for claim, job in found.items()
+            if job is not None and (job.state is not windlass.State.RUNNING or job.worker != sleeper)
+        }
 
     async def _runner(self, job: str, *, run: int) -> str:
         """Return the server that starts `job` for the `run`th time, as soon as it does."""
-        return (await self._until(lambda: self._tally.runners.get(job, [])[run - 1 : run]))[0]
-
-    # the end
-
-    async def _finish(self) -> None:
-        self._say("Last orders: no new customers. What is in line is worked off.")
-        await self._lookout.ask()
-        await self._until(lambda: not self._lookout.unfinished)
-        self._say("No job is left. The worker stops.")
-
-    async def _end(self) -> None:
-        was_up = bool(self._crew.lives)
-        self._crew.stop()
-        self._command.stop()
-        stops_by = time.monotonic() + STOPS_WITHIN
-        while not self._command.ended_well(was_up=was_up):
-            if time.monotonic() > stops_by:
-                raise Trouble(f"`windlass worker` did not stop within {STOPS_WITHIN:.0f} s")
-            await asyncio.sleep(LOOK_EVERY)
+        return (await self._until(lambda: self._tally.runners[job][run - 1 : run]))[0]
 
     # waiting
 
     def _all_work(self) -> bool:
         return len(self._crew.working()) == PROCESSES
+
+    def _all_is_done(self) -> bool:
+        total = self._lookout.total
+        return not total.scheduled + total.pending + total.running
 
     def _names(self) -> str:
         return " and ".join(map(self._crew.name, self._crew.working()))
@@ -281,7 +271,7 @@ class _Story:
     async def _until(self, seek: Callable[[], T | None]) -> T:
         """Look after the run until `seek` finds something; return that. Raises `Stopped` and `Trouble`."""
         given_up_at = time.monotonic() + PATIENCE
-        done = self._lookout.succeeded
+        done = self._lookout.total.succeeded
         while True:
             if self._stop.is_set():
                 raise Stopped
@@ -289,14 +279,10 @@ class _Story:
             await self._lookout.look()
             if found := seek():
                 return found
-            if self._lookout.succeeded > done:
-                done, given_up_at = self._lookout.succeeded, time.monotonic() + PATIENCE
+            if self._lookout.total.succeeded > done:
+                done, given_up_at = self._lookout.total.succeeded, time.monotonic() + PATIENCE
             if time.monotonic() > given_up_at:
                 raise Trouble(f"nothing has moved for {PATIENCE:.0f} s")
             if self._lookout.elapsed > self._scene.seconds + LONGER:
                 raise Trouble(f"it is not over after {self._lookout.elapsed:.0f} s")
             await asyncio.sleep(LOOK_EVERY)
-
-
-def _is_lost(job: windlass.Job, holder: str) -> bool:
-    return job.state is not windlass.State.RUNNING or job.worker != holder

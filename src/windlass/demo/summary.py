@@ -5,8 +5,7 @@ from typing import Final
 from windlass.demo.checker import Report, Rescues
 from windlass.demo.difference import Difference, Kind
 from windlass.demo.ledger import What
-from windlass.demo.view import Fact
-from windlass.demo.words import jobs
+from windlass.demo.view import Fact, jobs
 
 HELD: Final = 0
 BROKEN: Final = 1

@@ -1,24 +1,15 @@
-"""What a person sees of the run, and what stands in a log when nobody is watching."""
+"""What is shown of the run: lines for a log, or nothing. The view for a terminal is in `live_view`."""
 
 import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
+
+from windlass.core.stats import QueueStats, total
 
 TELL_EVERY: Final = 5.0
 """Seconds between two lines of plain numbers."""
-
-
-class Queue(NamedTuple):
-    """One line about a queue."""
-
-    name: str
-    waiting: int
-    running: int
-    retrying: int
-    succeeded: int
-    dead: int
 
 
 class Server(NamedTuple):
@@ -44,17 +35,13 @@ class Standing(NamedTuple):
 
     elapsed: float = 0.0
     total: float = 1.0
-    queues: Sequence[Queue] = ()
+    queues: Sequence[QueueStats] = ()
     servers: Sequence[Server] = ()
     timetable: Timetable | None = None
     rates: Sequence[int] = ()
     retried: int = 0
     rescued: int = 0
     address: str | None = None
-
-    @property
-    def succeeded(self) -> int:
-        return sum(queue.succeeded for queue in self.queues)
 
 
 class Fact(NamedTuple):
@@ -66,27 +53,20 @@ class Fact(NamedTuple):
     good: bool | None = None
 
 
-class View(Protocol):
+class View:
+    """Nothing, for a program that wants the outcome alone. Other views say and show what they are given."""
+
     def title(self, text: str) -> None: ...
-
-    def say(self, text: str) -> None:
-        """Tell what is happening now."""
-        ...
-
-    def show(self, standing: Standing) -> None:
-        """Bring the numbers up to date."""
-        ...
-
+    def say(self, text: str) -> None: ...
+    def show(self, standing: Standing) -> None: ...
     def table(self, facts: Sequence[Fact]) -> None: ...
-
     def conclude(self, text: str, *, good: bool) -> None: ...
 
     def close(self) -> None:
         """Take the numbers away; what was said stays."""
-        ...
 
 
-class PlainView:
+class PlainView(View):
     """Lines, one after the other, for a file or a terminal that can do no more."""
 
     def __init__(self) -> None:
@@ -102,9 +82,8 @@ class PlainView:
     def show(self, standing: Standing) -> None:
         if standing.elapsed >= self._told_at + TELL_EVERY:
             self._told_at = standing.elapsed
-            waiting = sum(queue.waiting for queue in standing.queues)
-            running = sum(queue.running for queue in standing.queues)
-            self.say(f"{standing.succeeded:,} jobs done, {running} running, {waiting} waiting.")
+            all_queues = total(standing.queues)
+            self.say(f"{all_queues.succeeded:,} jobs done, {all_queues.running} running, {all_queues.pending} waiting.")
 
     def table(self, facts: Sequence[Fact]) -> None:
         print()
@@ -116,31 +95,10 @@ class PlainView:
         del good
         print(text, flush=True)
 
-    def close(self) -> None:
-        pass
-
-
-class SilentView:
-    """Nothing, for a program that wants the outcome alone."""
-
-    def title(self, text: str) -> None:
-        pass
-
-    def say(self, text: str) -> None:
-        pass
-
-    def show(self, standing: Standing) -> None:
-        pass
-
-    def table(self, facts: Sequence[Fact]) -> None:
-        pass
-
-    def conclude(self, text: str, *, good: bool) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
 
 def person_is_watching() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count:,} jobs"

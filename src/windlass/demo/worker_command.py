@@ -4,9 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 PROCESSES: Final = 2
 COMMAND: Final = [
@@ -23,56 +24,49 @@ class Trouble(Exception):
 
 
 class WorkerCommand:
-    """The command and all of its child processes; whatever happens, none outlives the block.
+    """The command as it runs. It and the app here find their store and their ledger by the environment."""
 
-    They find their store and their ledger by the environment, as the app does here.
-    """
-
-    def __init__(self, log: Path) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
+        self._process = process
         self._log = log
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        with self._log.open("wb") as log:
-            # A group of its own: a Ctrl-C at the terminal is for the narrator, who ends the command.
-            self._process = subprocess.Popen(
-                COMMAND,
-                cwd=self._log.parent,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                process_group=0,
-            )
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process is not None
-        # the group of the command, which nobody else is in; gone when it has ended well
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        self.stop = process.terminate
+        """Let it stop gracefully."""
 
     def look(self) -> None:
         """Raise `Trouble` when the command has ended although nobody stopped it."""
-        assert self._process is not None
         if self._process.poll() is not None:
-            raise Trouble(f"`windlass worker` ended by itself {self._how()}")
-
-    def stop(self) -> None:
-        """Let it stop gracefully."""
-        assert self._process is not None
-        self._process.terminate()
+            raise self._trouble("ended by itself")
 
     def ended_well(self, *, was_up: bool) -> bool:
         """Whether it has ended; raises `Trouble` when it stumbled."""
-        assert self._process is not None
         code = self._process.poll()
         # before it is up, nothing in it takes the signal, which then ends it by itself
         if code and (was_up or code != -signal.SIGTERM):
-            raise Trouble(f"`windlass worker` stopped {self._how()}")
+            raise self._trouble("stopped")
         return code is not None
 
-    def _how(self) -> str:
-        assert self._process is not None
-        lines = self._log.read_text(errors="replace").splitlines()
-        return f"with {self._process.returncode}: {lines[-1] if lines else 'it said nothing'}"
+    def _trouble(self, what: str) -> Trouble:
+        lines = self._log.read_text(errors="replace").splitlines() or ["it said nothing"]
+        return Trouble(f"`windlass worker` {what} with {self._process.returncode}: {lines[-1]}")
+
+
+@contextmanager
+def worker_command(log: Path) -> Generator[WorkerCommand]:
+    """Run the command and all of its child processes; whatever happens, none outlives the block."""
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            COMMAND,
+            cwd=log.parent,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            # A group of its own: a Ctrl-C at the terminal is for the narrator, who ends the command.
+            process_group=0,
+        )
+    try:
+        yield WorkerCommand(process, log)
+    finally:
+        # the group of the command, which nobody else is in; gone when it has ended well
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

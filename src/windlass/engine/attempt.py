@@ -15,8 +15,8 @@ from windlass.engine.stop_event import StopEvent
 from windlass.engine.transaction import ClaimTransaction
 
 if TYPE_CHECKING:
+    from windlass.engine.attempt_services import AttemptServices
     from windlass.engine.executors.processes import ChildRun
-    from windlass.engine.office import Office
     from windlass.engine.ready import ReadyHandler
     from windlass.engine.tally import Counts
 
@@ -30,7 +30,7 @@ class Attempt:
     __slots__ = (
         "_context",
         "_kept_lines",
-        "_office",
+        "_services",
         "_stop",
         "child",
         "claimed_at",
@@ -51,7 +51,9 @@ class Attempt:
         "token",
     )
 
-    def __init__(self, claim: Claim, handler: "ReadyHandler", lease: float, now: float, office: "Office") -> None:
+    def __init__(
+        self, claim: Claim, handler: "ReadyHandler", lease: float, now: float, services: "AttemptServices"
+    ) -> None:
         """Hold a claim since `now`, by the monotonic clock, for `lease` seconds at a time."""
         self.job: Job = claim.job
         self.token: Token = claim.token
@@ -73,7 +75,7 @@ class Attempt:
         self._stop: StopEvent | None = None
         self._context: Context | None = None
         self._kept_lines: KeptLines | None = None
-        self._office = office
+        self._services = services
 
     def tell(self, reason: str) -> None:
         """Tell the code why it should stop; the first reason stays. May be called from any thread."""
@@ -108,7 +110,7 @@ class Attempt:
     @property
     def log_from(self) -> int:
         """From which level on the standard log is kept."""
-        return self._office.log_from
+        return self._services.log_from
 
     @property
     def cancelled(self) -> StopEvent:
@@ -123,26 +125,26 @@ class Attempt:
     @property
     def kv(self) -> KeyValue:
         """The caller's own key space."""
-        return self._office.client.kv
+        return self._services.client.kv
 
     def note(self, level: str, text: str) -> None:
         """Keep a log line with the job."""
-        self._office.notes.add(Note(self.job.id, self.token, lines=((level, line_of(text)),)))
+        self._services.notes.add(Note(self.job.id, self.token, lines=((level, line_of(text)),)))
 
     def progress(self, done: float, total: float | None, note: str | None) -> None:
         """Keep how far the job is."""
-        self._office.notes.add(Note(self.job.id, self.token, progress_of(done, total, note)))
+        self._services.notes.add(Note(self.job.id, self.token, progress_of(done, total, note)))
 
     def then(self, jobs: list[NewJob], kv: Mapping[bytes | str, bytes | None]) -> None:
         """Let these commit with the success."""
         # checked here, so that a mistake is the handler's own error
-        prepared, checked = self._office.client.preparer.prepare(jobs, self.job.id), checked_kv(kv)
+        prepared, checked = self._services.client.preparer.prepare(jobs, self.job.id), checked_kv(kv)
         self.next_jobs = [*(self.next_jobs or ()), *prepared]
         self.kv_writes = {**(self.kv_writes or {}), **checked}
 
     def transaction(self, connection: object) -> ClaimTransaction:
         """Return the transaction that settles the claim."""
-        return self._office.transaction(self, connection)
+        return self._services.transaction(self, connection)
 
     def __repr__(self) -> str:
         """Name the job."""

@@ -1,15 +1,22 @@
-"""What a server asks the store for, and in which order of its queues."""
+"""Claim plan: from which queues a server claims, in which order, and how many jobs ahead of a free slot."""
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from itertools import groupby
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from windlass.core.errors import NotAtomicHere
 from windlass.core.requests import ClaimRequest
 from windlass.core.settings import Settings, Unset
 from windlass.engine.config import Order, ServerConfig
 from windlass.engine.served import Served
+
+WINDOW: Final = 0.1
+LONGEST: Final = 1.0
+SHORTEST: Final = WINDOW / 10
+"""Seconds over which a rate says something."""
+MOST: Final = 2_000
 
 
 class Line(NamedTuple):
@@ -34,13 +41,11 @@ class ClaimPlan:
             # they are claimed together, with the shortest of their leases: by that they have to be renewed
             shortest = min((line.lease for line in lines), default=timedelta(0))
             self._lines = tuple(line._replace(lease=shortest) for line in lines)
-        self.leases: Mapping[str, timedelta] = {line.queue: line.lease for line in self._lines}
-        self._fixed = _joined(self._lines, worker) if order == "strict" or len(self._lines) <= 1 else None
-
-    @property
-    def queues(self) -> list[str]:
+        self.queues: Sequence[str] = [line.queue for line in self._lines]
         """Every queue that is worked."""
-        return [line.queue for line in self._lines]
+        self.leases: Mapping[str, timedelta] = {line.queue: line.lease for line in self._lines}
+        self.lease_seconds: Mapping[str, float] = {line.queue: line.lease.total_seconds() for line in self._lines}
+        self._fixed = _joined(self._lines, worker) if order == "strict" or len(self._lines) <= 1 else None
 
     @property
     def merges_queues(self) -> bool:
@@ -58,6 +63,32 @@ class ClaimPlan:
             drawn = sorted(self._lines, key=lambda line: self._draw() ** (1 / line.weight), reverse=True)
             requests = _joined(drawn, self._worker)
         return [request._replace(limit=limit) for request in requests]
+
+
+class LookAhead:
+    """Allows what the server finishes in a tenth of a second, by its last rate: so much it will soon begin.
+
+    Where claims take long it is what is finished during two of them, or else the slots would be empty meanwhile.
+    """
+
+    def __init__(self) -> None:
+        """Allow nothing yet."""
+        self._samples: deque[tuple[float, int]] = deque()
+        self._window = WINDOW
+
+    def took(self, seconds: float) -> None:
+        """Note how long a claim took that brought jobs."""
+        self._window = min(max(WINDOW, 2 * seconds), LONGEST)
+
+    def most(self, now: float, finished: int) -> int:
+        """Return how many may wait, when `finished` jobs have ended in all."""
+        samples = self._samples
+        window = self._window
+        while samples and samples[0][0] < now - window:
+            samples.popleft()
+        samples.append((now, finished))
+        since, before = samples[0]
+        return min(MOST, int((finished - before) * window / max(now - since, SHORTEST)))
 
 
 def plan_of(app: Served, config: ServerConfig, worker: str) -> ClaimPlan:

@@ -16,11 +16,12 @@ from windlass.client.client import Client
 from windlass.core.clock import Timer
 from windlass.core.errors import ClaimLost, InvalidValue, OutcomeUnknown, WindlassError
 from windlass.core.job import Job, PreparedJob, Token
+from windlass.core.joined_transaction import JoinedTransaction
 from windlass.core.requests import Settled, Settlement
 from windlass.core.retention import Retention
 from windlass.core.states import State
-from windlass.core.store import Joined
 from windlass.core.verdict import ToSucceeded
+from windlass.engine.job_fields import fields_of
 
 logger = logging.getLogger("windlass")
 
@@ -42,7 +43,7 @@ class SettlingTransaction:
     """The transaction of one claim; see `Context.transaction`."""
 
     _loan: Loan
-    _joined: Joined
+    _joined: JoinedTransaction
 
     def __init__(
         self,
@@ -175,7 +176,8 @@ class SettlingTransaction:
         finally:
             claim.in_doubt = False
         if committed:
-            logger.info("the reply to the commit of job %s was lost, and not the commit", claim.job.id)
+            text = "the reply to the commit of job %s was lost, and not the commit"
+            logger.info(text, claim.job.id, extra=fields_of(claim.job))
         return committed
 
     async def _roll_back(self) -> None:
@@ -183,7 +185,8 @@ class SettlingTransaction:
             await self._loan.rollback()
         except Exception:
             # what led here is raised, and tells more; where no rollback is possible, nothing can be committed either
-            logger.debug("the transaction of job %s could not be rolled back", self._claim.job.id, exc_info=True)
+            text = "the transaction of job %s could not be rolled back"
+            logger.debug(text, self._claim.job.id, exc_info=True, extra=fields_of(self._claim.job))
 
     def _run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         if self._loop.is_running():
@@ -197,4 +200,5 @@ class SettlingTransaction:
             self._claim.job.id,
             self._claim.job.kind or "raw",
             self._warn_after,
+            extra=fields_of(self._claim.job),
         )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias, TypedDict
 
 from windlass.config.resolve import Resolved
 from windlass.config.settings import EventLoop, find
@@ -14,6 +14,34 @@ from windlass.core.settings import UNSET, Settings, Unset
 
 Order: TypeAlias = Literal["weighted", "strict", "priority"]
 JobLogLevel: TypeAlias = Literal["debug", "info", "warning", "error", "off"]
+
+
+class ServerSettings(TypedDict, total=False):
+    """The settings of a server as keywords: those that `ServerConfig` takes."""
+
+    concurrency: int
+    processes: int
+    threads: int | None
+    queues: Mapping[str, int] | Sequence[str] | None
+    order: Order
+    poll_interval: Duration
+    job_timeout: Duration | None
+    shutdown_timeout: Duration
+    rescue_interval: Duration
+    heartbeat_interval: Duration
+    dead_after: Duration
+    schedules: bool
+    services: bool
+    prune_interval: Duration
+    stop_on_error: bool
+    job_log_level: JobLogLevel
+    event_loop: EventLoop
+    lease: Duration | Unset
+    keep_succeeded: Duration | Unset | None
+    keep_dead: Duration | Unset | None
+    keep_cancelled: Duration | Unset | None
+    keep_max: int | Unset | None
+
 
 OF_APP: Final = frozenset({"lease", "keep_succeeded", "keep_dead", "keep_cancelled", "keep_max"})
 """Settings that a server takes from its app when it is given none."""

@@ -14,13 +14,13 @@ from windlass.core.errors import ClaimLost, DecodeError, EncodeError, InvalidVal
 from windlass.core.verdict import GaveUp, Outcome, Returned
 from windlass.engine.attempt import Attempt, arguments_of
 from windlass.engine.context import running
-from windlass.engine.eager_task import eager_task
 from windlass.engine.executors.processes import Processes
 from windlass.engine.executors.threads import Threads
 from windlass.engine.outcomes import if_flagged, killed_for, outcome_of
 from windlass.engine.served import Next, Served
-from windlass.engine.settlements import PLAIN
+from windlass.engine.settlement_writer import PLAIN
 from windlass.handlers.registered import RunsIn
+from windlass.system import eager_task
 
 
 class ChildFailed(Exception):
@@ -40,12 +40,13 @@ class Execution:
         *,
         threads: Threads,
         processes: Processes,
-        ended: Callable[[Attempt, Outcome], None],
+        on_end: Callable[[Attempt, Outcome], None] = lambda _attempt, _outcome: None,
     ) -> None:
-        """Call `ended` on the event loop when the code of an attempt has ended, however it did."""
+        """Run plain functions in `threads` and those that want a process of their own in `processes`."""
         self._threads = threads
         self._processes = processes
-        self._ended = ended
+        self.on_end = on_end
+        """The one event of an attempt: called on the event loop when its code has ended, however it did."""
         self._client = app.client
         self._tenant_scope = app.tenant_scope
         self._middlewares = tuple(app.middlewares)
@@ -73,7 +74,7 @@ class Execution:
             outcome = outcome_of(error, job=attempt.job, reason=attempt.reason, timeout=attempt.timeout)
         if attempt.reason == "cancel":
             outcome = if_flagged(outcome)
-        self._ended(attempt, outcome)
+        self.on_end(attempt, outcome)
         # the task's context leads back to the attempt: thousands of both would wait for the garbage collector
         attempt.task = None
 
@@ -84,7 +85,7 @@ class Execution:
         try:
             arguments = arguments_of(attempt)
         except DecodeError as error:
-            return GaveUp(failure_of(error))
+            return GaveUp(failure_of(error), error)
         if handler.runs_in is RunsIn.THREAD:
             return await self._wrapped(attempt, partial(self._threads.call, partial(handler.function, **arguments)))
         if self._middlewares or (attempt.job.tenant is not None and self._tenant_scope is not None):
@@ -136,7 +137,8 @@ class Execution:
             if inspect.iscoroutine(result):
                 result.close()
                 message = "the handler returned a coroutine, which nobody awaits: make it an async def"
-                return GaveUp(failure_of(InvalidValue(message)))
+                unawaited = InvalidValue(message)
+                return GaveUp(failure_of(unawaited), unawaited)
             return Returned(*self._client.preparer.encode(result, "result"))
         except (EncodeError, PayloadTooLarge) as error:
             return done_in_vain(error)

@@ -1,16 +1,17 @@
 """The service that sees which running jobs were asked to stop, or were taken back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
 
 from windlass.client.bell import Bell
 from windlass.core.clock import Clock, Rng, Spawn
-from windlass.core.job import Token
 from windlass.core.looks import Glance
 from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.core.topics import FLAGS
 from windlass.engine.attempt import Attempt
+from windlass.engine.attempt_stopper import AttemptStopper
+from windlass.engine.held_claims import HeldClaims
 from windlass.engine.service import Service
 
 
@@ -22,21 +23,19 @@ class FlagWatch(Service):
     def __init__(
         self,
         store: Store,
-        held: Mapping[Token, Attempt],
+        held: HeldClaims,
+        stopper: AttemptStopper,
         *,
-        requested: Callable[[Attempt], None],
-        lost: Callable[[Attempt], None],
         poll_interval: timedelta,
         clock: Clock,
         rng: Rng,
         spawn: Spawn,
     ) -> None:
-        """Tell of each attempt whose job was asked to stop, or that no longer holds its job."""
+        """End by `stopper` each attempt whose job was asked to stop, or that no longer holds its job."""
         super().__init__(clock=clock, rng=rng, spawn=spawn)
         self._store = store
         self._held = held
-        self._requested = requested
-        self._lost = lost
+        self._stopper = stopper
         self._bell = Bell(clock)
         self._longest = timedelta(seconds=30) if store.features.misses_no_news else poll_interval
         self.interval = timedelta(0)
@@ -48,7 +47,7 @@ class FlagWatch(Service):
             self._stop_listening = self._store.listen((FLAGS,), self._bell.ring)
         await self._bell.wait(self._longest.total_seconds())
         self._bell.clear()
-        watched = [attempt for attempt in list(self._held.values()) if attempt.reason is None]
+        watched = [attempt for attempt in self._held.attempts() if attempt.reason is None]
         if watched:
             seen = await self._store.glance({attempt.job.id for attempt in watched})
             for attempt in watched:
@@ -65,6 +64,6 @@ class FlagWatch(Service):
         if attempt.settled:
             return
         if glance is None or glance.state is not State.RUNNING or glance.token != attempt.token:
-            self._lost(attempt)
+            self._stopper.request(attempt, "claim_lost")
         elif glance.cancel_requested:
-            self._requested(attempt)
+            self._stopper.request(attempt, "cancel")

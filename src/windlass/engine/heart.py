@@ -1,5 +1,6 @@
 """The service that tells the store that this process is alive."""
 
+import asyncio
 import os
 import socket
 from collections.abc import Callable, Iterable
@@ -7,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from windlass.client.server_details import CONSUMES, MEMORY, SLOTS, STUCK
+from windlass.client.server_details import CONSUMES, MEMORY, SLOTS, STOPPING, STUCK
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.duration import to_millis
 from windlass.core.ids import ID_BYTES, JobId, new_id
@@ -19,6 +20,8 @@ from windlass.version import VERSION
 
 SCHEDULING: Final = "scheduling"
 """Among the details of a server: `off` when it makes no jobs of schedules."""
+STOPPING_INTERVAL: Final = timedelta(seconds=1)
+"""Between two beats of a server that stops: what it still runs is what people wait for."""
 
 
 class Heart(Service):
@@ -41,13 +44,33 @@ class Heart(Service):
         self.interval = interval
         self._store = store
         self._describe = describe
+        self._beat: asyncio.Future[None] | None = None
+        self._hurried = asyncio.Event()
+
+    def hurry(self) -> None:
+        """Beat now, and each second from now on: the server stops, and says what it still runs."""
+        self.interval = min(self.interval, STOPPING_INTERVAL)
+        self._hurried.set()
 
     async def tick(self) -> None:
         """Write that the server is live."""
-        await self._store.beat(self._describe())
+        self._beat = asyncio.ensure_future(self._store.beat(self._describe()))
+        await asyncio.shield(self._beat)
+
+    async def rest(self, seconds: float) -> None:
+        """Wait until the next tick, or until it is to be soon."""
+        timer = self._clock.call_later(seconds, self._hurried.set)
+        try:
+            await self._hurried.wait()
+        finally:
+            timer.cancel()
+            self._hurried.clear()
 
     async def leave(self) -> None:
         """Take the server out."""
+        if self._beat is not None:
+            # a beat that the store executes after the leave would list the server again
+            await asyncio.wait((self._beat,))
         await self._store.leave(self._describe().id)
 
 
@@ -72,7 +95,7 @@ def new_record(server_id: str, *, clock: Clock) -> ServerRecord:
 
 
 def details_of(
-    config: ServerConfig, stuck: Iterable[JobId], consumed: Iterable[str], *, served: bool
+    config: ServerConfig, stuck: Iterable[JobId], consumed: Iterable[str], *, served: bool, stopping: bool
 ) -> dict[str, str]:
     """Return what else a server tells of itself, without what is empty; `served` as its store is."""
     told = {
@@ -82,6 +105,7 @@ def details_of(
         MEMORY: memory_in_use(),
         SCHEDULING: "" if config.schedules else "off",
         SERVED: "yes" if served else "",
+        STOPPING: "yes" if stopping else "",
     }
     return {name: text for name, text in told.items() if text}
 

@@ -7,10 +7,15 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from windlass.core.clock import Spawn
+from windlass.core.errors import WindlassError
+from windlass.core.job import Job
+from windlass.core.requests import Rescued
 from windlass.core.states import State
+from windlass.core.store import Store
 from windlass.engine.context import of_no_job
+from windlass.engine.job_fields import fields_of
 from windlass.engine.served import OnDead, OnStateChange
-from windlass.engine.settlements import Move
+from windlass.engine.settlement_writer import StateChange
 
 logger = logging.getLogger("windlass")
 
@@ -23,9 +28,9 @@ class Hooks:
         self._on_state_change = tuple(on_state_change)
         self._on_dead = tuple(on_dead)
         self._spawn = spawn
-        self.context = of_no_job()
-        """What they are called in copies of: whoever tells of a move may be the code of another job."""
-        self._waiting: deque[Move] = deque()
+        # they are called in copies of it: a caller of `tell` may be the code of another job
+        self._context = of_no_job()
+        self._waiting: deque[StateChange] = deque()
         self._telling = False
         self._told = asyncio.Event()
 
@@ -34,12 +39,28 @@ class Hooks:
         """Whether anybody wants to know."""
         return bool(self._on_state_change or self._on_dead)
 
-    def tell(self, moves: list[Move]) -> None:
+    def tell(self, moves: list[StateChange]) -> None:
         """Call the hooks for moves that were committed, without waiting for them."""
         self._waiting += moves
         if self._waiting and not self._telling:
             self._telling = True
-            self.context.run(self._spawn, self._tell(), name="windlass hooks")
+            self._context.run(self._spawn, self._tell(), name="windlass hooks")
+
+    async def tell_of_rescue(self, rescued: Sequence[Rescued], store: Store) -> None:
+        """Call the hooks for jobs that were rescued, which `store` still has."""
+        try:
+            jobs = await store.get([one.id for one in rescued])
+        except WindlassError as error:
+            logger.warning("no hook is told of %d jobs that were rescued and cannot be read: %s", len(rescued), error)
+            return
+        # a job may have gone on since: the server that moved it tells of that
+        self.tell(
+            [
+                StateChange(job._replace(state=one.state), State.RUNNING, one.state)
+                for one, job in zip(rescued, jobs, strict=True)
+                if job is not None
+            ]
+        )
 
     async def drain(self) -> None:
         """Return when the hooks have ended that were called so far."""
@@ -61,14 +82,14 @@ class Hooks:
             self._told.set()
 
 
-async def _call(hook: Callable[..., object], *arguments: object) -> None:
+async def _call(hook: Callable[..., object], job: Job, *states: State) -> None:
     try:
-        done = hook(*arguments)
+        done = hook(job, *states)
         if inspect.isawaitable(done):
             await done
     except asyncio.CancelledError:
-        logger.warning("a hook did not end with its server: %r", hook)
+        logger.warning("a hook did not end with its server: %r", hook, extra=fields_of(job))
         raise
     except BaseException:
         # whatever it raises: left alone, a SystemExit would end the event loop
-        logger.exception("a hook failed: %r", hook)
+        logger.exception("a hook failed: %r", hook, extra=fields_of(job))

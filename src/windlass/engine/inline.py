@@ -9,23 +9,24 @@ from typing import Any, Final, TypeVar
 from windlass.core.errors import WindlassError
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
-from windlass.core.job import Claim, Job
+from windlass.core.job import Claim
 from windlass.core.requests import ClaimRequest
 from windlass.core.states import State
 from windlass.core.verdict import Outcome, Stopped
 from windlass.engine.attempt import Attempt
+from windlass.engine.attempt_services import AttemptServices
 from windlass.engine.execution import Execution
 from windlass.engine.executors.held import Held
 from windlass.engine.executors.processes import Processes
 from windlass.engine.executors.threads import Threads
+from windlass.engine.held_claims import HeldClaims
 from windlass.engine.hooks import Hooks
 from windlass.engine.kept_log import kept_log
 from windlass.engine.notes import Notes
 from windlass.engine.observed import Observed
-from windlass.engine.office import Office
 from windlass.engine.outcomes import CANCELLED_ON_REQUEST
-from windlass.engine.ready import ReadyHandler
-from windlass.engine.settlements import Settlements
+from windlass.engine.ready import ReadyHandlers, ready_handlers
+from windlass.engine.settlement_writer import SettlementWriter
 from windlass.system import TaskSpawn
 
 T = TypeVar("T")
@@ -104,9 +105,8 @@ class Inline:
 
     async def _drain(self, most: int) -> int:
         provided = await self._open()
-        handlers = {k: ReadyHandler(r, provided, timeout=None) for k, r in self.app.handlers.items()}
-        consumers = {q: ReadyHandler(r, provided, timeout=None) for q, r in self.app.consumers.items()}
-        return await _Round(self.app, handlers, consumers, self._running).run(most)
+        handlers = ready_handlers(self.app, provided, timeout=None)
+        return await _Round(self.app, handlers, self._running).run(most)
 
     async def _bring_forward(self) -> bool:
         """Let what is scheduled for later run now; return whether there was any."""
@@ -123,34 +123,19 @@ class Inline:
 class _Round:
     """One drain, with everything that its attempts need."""
 
-    def __init__(
-        self,
-        app: Observed,
-        handlers: Mapping[str, ReadyHandler],
-        consumers: Mapping[str, ReadyHandler],
-        running: dict[JobId, Future[None]],
-    ) -> None:
+    def __init__(self, app: Observed, handlers: ReadyHandlers, running: dict[JobId, Future[None]]) -> None:
         client = app.client
         notes = Notes(client.store)
         self._app = app
         self._store = client.store
         self._client = client
         self._handlers = handlers
-        self._consumers = consumers
         self._running = running
-        self._office = Office(client, notes)
+        self._services = AttemptServices(client, notes)
         self._threads = Threads()
         self._hooks = Hooks(app.state_change_hooks, app.dead_hooks, TaskSpawn())
-        self._settlements = Settlements(
-            client.store,
-            client.settings,
-            client.settings.retention,
-            notes=notes,
-            clock=client.clock,
-            rng=client.rng,
-            committed=self._hooks.tell,
-        )
-        self._execution = Execution(app, threads=self._threads, processes=Processes(most=1), ended=self._ended)
+        self._settlements = SettlementWriter(client, HeldClaims(), notes, on_committed=self._hooks.tell)
+        self._execution = Execution(app, threads=self._threads, processes=Processes(most=1), on_end=self._ended)
         self._done = asyncio.Event()
 
     async def run(self, most: int) -> int:
@@ -168,10 +153,10 @@ class _Round:
         return attempts
 
     async def _claim(self) -> list[Claim]:
-        kinds: frozenset[str | None] = frozenset(self._handlers)
+        kinds: frozenset[str | None] = frozenset(self._handlers.by_kind)
         for queue in sorted(self._app.queues):
             settings = self._client.settings.of(queue)
-            wanted = kinds | {None} if queue in self._consumers else kinds
+            wanted = kinds | {None} if queue in self._handlers.by_queue else kinds
             if claims := await self._store.claim(ClaimRequest((queue,), 1, settings.lease, wanted, WORKER)):
                 return claims
         return []
@@ -190,7 +175,9 @@ class _Round:
     async def _attempt(self, claim: Claim) -> None:
         job = claim.job
         lease = self._client.settings.of(job.queue).lease.total_seconds()
-        attempt = Attempt(claim, self._find(job), lease, self._client.clock.monotonic(), self._office)
+        by_kind, by_queue = self._handlers
+        handler = by_kind.get(job.kind or "") or by_queue[job.queue]
+        attempt = Attempt(claim, handler, lease, self._client.clock.monotonic(), self._services)
         if job.cancel_requested:
             self._settlements.add(attempt, Stopped(CANCELLED_ON_REQUEST))
             return
@@ -204,10 +191,6 @@ class _Round:
             if attempt.task is not None:
                 attempt.task.cancel()
             raise
-
-    def _find(self, job: Job) -> ReadyHandler:
-        handler = self._handlers.get(job.kind) if job.kind is not None else None
-        return handler or self._consumers[job.queue]
 
     def _ended(self, attempt: Attempt, outcome: Outcome) -> None:
         if not attempt.settled:

@@ -34,8 +34,10 @@ class Notes:
         """Notes of jobs that somebody has locked, for the next time when something is written, or the job ends."""
         self._guard = threading.Lock()
         self._dropped = 0
-        self._noted = 0
-        self._written = 0
+        self.noted = 0
+        """Number of notes that were taken."""
+        self.written = 0
+        """Number of notes that were written, or could not be."""
         self._batch = asyncio.Event()
         # of nobody's job: what a driver logs while it writes the lines of one would be a line of it again
         self._context = of_no_job()
@@ -48,7 +50,7 @@ class Notes:
                 return
             first = not self._waiting
             self._waiting.append(note)
-            self._noted += 1
+            self.noted += 1
         if first:
             if threading.get_ident() == self._thread:
                 self._begin()
@@ -57,15 +59,10 @@ class Notes:
                 with suppress(RuntimeError):
                     self._loop.call_soon_threadsafe(self._begin)
 
-    @property
-    def pending(self) -> bool:
-        """Whether something is still to be written."""
-        return bool(self._waiting) or self._writing is not None
-
     async def flush(self) -> None:
         """Return when all that was noted so far is written, or could not be; what comes meanwhile holds nobody up."""
-        noted = self._noted
-        while self._written < noted:
+        noted = self.noted
+        while self.written < noted:
             self._begin()
             await self._batch.wait()
 
@@ -75,7 +72,7 @@ class Notes:
         if again:
             with self._guard:
                 self._waiting = again + self._waiting
-                self._noted += len(again)
+                self.noted += len(again)
             self._begin()
 
     def _begin(self) -> None:
@@ -95,7 +92,7 @@ class Notes:
                 try:
                     await self._write_these(notes)
                 finally:
-                    self._written += count
+                    self.written += count
                     self._batch.set()
                     self._batch = asyncio.Event()
         finally:

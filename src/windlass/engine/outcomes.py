@@ -9,6 +9,7 @@ from windlass.core.duration import duration
 from windlass.core.job import Failure, Job
 from windlass.core.signals import Cancel, PermanentFailure, Release, Retry, Snooze
 from windlass.core.verdict import GaveUp, GivenBack, Outcome, PutOff, Raised, Returned, Stopped
+from windlass.engine.job_fields import fields_of
 
 logger = logging.getLogger("windlass")
 
@@ -33,12 +34,13 @@ def _outcome_of(error: BaseException, job: Job, reason: str | None, timeout: tim
         case Release():
             return GivenBack(started=True)
         case Cancel() if reason == "stop":
-            logger.warning("job %s raised Cancel while its server stops: it is given back, not cancelled", job.id)
+            text = "job %s raised Cancel while its server stops: it is given back, not cancelled"
+            logger.warning(text, job.id, extra=fields_of(job))
             return GivenBack(started=True)
         case Cancel():
             return Stopped(cut(error.reason))
         case PermanentFailure():
-            return GaveUp(failure_of(error))
+            return GaveUp(failure_of(error), error)
         case asyncio.CancelledError() if reason == "stop":
             return GivenBack(started=True)
         case asyncio.CancelledError() if reason == "timeout":

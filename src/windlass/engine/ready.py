@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, get_origin
+from typing import Any, NamedTuple, get_origin
 
 from windlass.core.errors import InvalidValue
 from windlass.core.job import Job
 from windlass.core.retry import RetryRule
 from windlass.core.settings import Unset
 from windlass.engine.context import Context
+from windlass.engine.served import Served
 from windlass.handlers.registered import Registered, RunsIn
 
 
@@ -56,6 +57,23 @@ class ReadyHandler:
     def name(self) -> str:
         """How people know it."""
         return self.registered.kind or f"consumer of {self.registered.queue}"
+
+
+class ReadyHandlers(NamedTuple):
+    """The handlers of an app, ready for the jobs of one server."""
+
+    by_kind: Mapping[str, ReadyHandler]
+    """Each handler under its kind and its aliases."""
+    by_queue: Mapping[str, ReadyHandler]
+    """Consumers, which take the jobs of their queue that no handler takes."""
+
+
+def ready_handlers(app: Served, provided: Mapping[type, Any], *, timeout: timedelta | None) -> ReadyHandlers:
+    """Return the handlers of `app` with what its lifespan has `provided`; `timeout` holds where they have none."""
+    return ReadyHandlers(
+        {kind: ReadyHandler(registered, provided, timeout=timeout) for kind, registered in app.handlers.items()},
+        {queue: ReadyHandler(registered, provided, timeout=timeout) for queue, registered in app.consumers.items()},
+    )
 
 
 def _provided(registered: Registered, name: str, wanted: type, provided: Mapping[type, Any]) -> Any:  # noqa: ANN401 - whatever a lifespan gave

@@ -3,16 +3,25 @@
 import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Final
 
 from windlass.client.upkeep import rescue_all
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.duration import ZERO
+from windlass.core.errors import WindlassError
 from windlass.core.requests import Rescued, RescueRequest
 from windlass.core.retention import Retention
+from windlass.core.states import State
 from windlass.core.store import Store
+from windlass.core.verdict import LEASE_EXPIRED
+from windlass.engine.job_log import log_rescued
+from windlass.engine.job_log import logger as job_logger
 from windlass.engine.service import Service
 
 logger = logging.getLogger("windlass")
+
+LOGGED: Final = 100
+"""Rescued jobs that have a log record each, of those that are rescued at once."""
 
 
 class Rescuer(Service):
@@ -47,18 +56,32 @@ class Rescuer(Service):
         """Take back every claim that nobody holds any more."""
         if ended := await self._store.ended_servers():
             await self.rescue_ended(ended)
-        self._tell(await rescue_all(self._store, RescueRequest(), self._retention), "lease had run out")
+        await self._tell(await rescue_all(self._store, RescueRequest(), self._retention), "lease had run out")
 
     async def rescue_ended(self, servers: Sequence[str]) -> None:
         """Take back every claim of servers that have ended, and take them out: whoever calls this has the proof."""
         request = RescueRequest(workers=servers, force=True)
-        self._tell(await rescue_all(self._store, request, self._retention), "server had ended")
+        await self._tell(await rescue_all(self._store, request, self._retention), "server had ended")
         for server in servers:
             await self._store.leave(server)
 
-    def _tell(self, rescued: list[Rescued], why: str) -> None:
+    async def _tell(self, rescued: list[Rescued], why: str) -> None:
         if not rescued:
             return
         logger.info("rescued %d %s whose %s", len(rescued), "job" if len(rescued) == 1 else "jobs", why)
         if self._told is not None:
             self._told(rescued)
+        await self._log_each(rescued[:LOGGED])
+
+    async def _log_each(self, rescued: list[Rescued]) -> None:
+        if not job_logger.isEnabledFor(logging.ERROR):
+            return
+        try:
+            jobs = await self._store.get([one.id for one in rescued])
+        except WindlassError as error:
+            logger.debug("%d jobs that were rescued cannot be read: %s", len(rescued), error)
+            return
+        for one, job in zip(rescued, jobs, strict=True):
+            # a job may have gone on since: the server that claimed it logs how that attempt ends
+            if job is not None and job.state is one.state:
+                log_rescued(job, LEASE_EXPIRED, dead=one.state is State.DEAD)

@@ -5,14 +5,14 @@ import contextlib
 import logging
 import multiprocessing
 from collections.abc import Sequence
-from typing import Final, Self
+from typing import Final, Self, Unpack
 
 from windlass.core.errors import AlreadyRunning, Fenced, InvalidValue
-from windlass.engine.config import ServerConfig
+from windlass.engine.config import ServerConfig, ServerSettings
 from windlass.engine.health import Health
 from windlass.engine.heart import new_server_id
 from windlass.engine.served import Served
-from windlass.engine.shift import Shift
+from windlass.engine.server_run import ServerRun
 from windlass.engine.tally import Tally
 from windlass.event_loop import runner_on
 
@@ -42,20 +42,28 @@ class Server:
     ```
     """
 
-    def __init__(self, app: Served, config: ServerConfig | None = None, *, ends_process: bool = False) -> None:
+    def __init__(
+        self,
+        app: Served,
+        config: ServerConfig | None = None,
+        *,
+        ends_process: bool = False,
+        **settings: Unpack[ServerSettings],
+    ) -> None:
         """Be ready to start; nothing is opened yet.
 
+        The settings are given as a `ServerConfig` or as its keywords: `Server(app, concurrency=5)`.
         `ends_process` promises that the process ends when the server has stopped. Then a stop gives back also what
         still runs after its grace, such as threads, since nothing of it goes on.
         """
-        _check_given(app, config)
+        _check_given(app, config, settings)
         self._app = app
         self._ends_process = ends_process
-        self._given = ServerConfig() if config is None else config
+        self._given = ServerConfig(**settings) if config is None else config
         self._config = self._given
         self._id = ""
         self._id_was_used = False
-        self._shift: Shift | None = None
+        self._run: ServerRun | None = None
         self._turn = asyncio.Lock()
         self._stopping = False
         self._over = asyncio.Event()
@@ -77,7 +85,7 @@ class Server:
     @property
     def running(self) -> bool:
         """Whether the server works; also while it stops."""
-        return self._shift is not None
+        return self._run is not None
 
     @property
     def stopping(self) -> bool:
@@ -87,12 +95,12 @@ class Server:
     @property
     def busy(self) -> int:
         """How many jobs run."""
-        return 0 if self._shift is None else self._shift.busy
+        return 0 if self._run is None else self._run.busy
 
     @property
     def unsettled(self) -> int:
         """How many ends of jobs wait for the store."""
-        return 0 if self._shift is None else self._shift.unsettled
+        return 0 if self._run is None else self._run.unsettled
 
     @property
     def slots(self) -> int:
@@ -104,18 +112,18 @@ class Server:
         """What the store said when another process had taken it over, which stops this server; from any thread."""
         if isinstance(self._error, Fenced):
             return self._error
-        return None if self._shift is None else self._shift.fenced_by
+        return None if self._run is None else self._run.fenced_by
 
     def health(self) -> Health:
         """Tell whether new work can be expected of the server, and why not."""
-        if self._shift is None:
+        if self._run is None:
             return Health(ready=False, reasons=("the server does not run",))
-        return self._shift.health()
+        return self._run.health()
 
     async def start(self) -> None:
         """Begin to work; raises `AlreadyRunning`. When it raises anything, nothing was begun."""
         async with self._turn:
-            if self._shift is not None:
+            if self._run is not None:
                 message = f"server {self._id} runs already: stop it first"
                 raise AlreadyRunning(message)
             _refuse_inside_an_import()
@@ -126,16 +134,14 @@ class Server:
             self._error = None
             self._over.clear()
             self._config = self._app.server_config(self._given)
-            shift = Shift(
+            self._run = await ServerRun.begin(
                 self._app,
                 self._config,
                 self.id,
-                failed=self._failed,
-                tally=self.tally,
+                counts=self.tally,
+                on_store_error=self._failed,
                 ends_process=self._ends_process,
             )
-            await shift.begin()
-            self._shift = shift
 
     async def stop(self, *, grace: float | None = None) -> None:
         """Claim no more, let running jobs finish, give back what cannot in `shutdown_timeout`, and leave.
@@ -146,28 +152,28 @@ class Server:
         """
         self._stopping = True
         async with self._turn:
-            shift = self._shift
-            if shift is None:
+            run = self._run
+            if run is None:
                 return
             if self.fenced is not None:
                 # one that came while the server started
-                shift.fence()
+                run.stop.fence()
             try:
-                await shift.end(self._config.shutdown_timeout.total_seconds() if grace is None else grace)
+                await run.stop.end(self._config.shutdown_timeout.total_seconds() if grace is None else grace)
             except asyncio.CancelledError:
-                await shift.end_now()
+                await run.stop.end_now()
                 raise
             finally:
-                self._shift = None
+                self._run = None
                 self._over.set()
 
     async def crash(self) -> None:
         """End as a process does that is killed: nothing is settled, given back or taken out. For tests."""
         self._stopping = True
         async with self._turn:
-            shift, self._shift = self._shift, None
-            if shift is not None:
-                await shift.crash()
+            run, self._run = self._run, None
+            if run is not None:
+                await run.stop.crash()
                 self._over.set()
 
     async def serve(self) -> None:
@@ -187,16 +193,16 @@ class Server:
 
         Nothing is done when this server does not run.
         """
-        if self._shift is not None:
-            await self._shift.rescue(servers)
+        if self._run is not None:
+            await self._run.rescue(servers)
 
     def give_back(self, within: float) -> None:
         """Settle all that the server holds, from another thread: its event loop is blocked, and its process ends now.
 
         Raises what the store did, or `TimeoutError`.
         """
-        if self._shift is not None:
-            self._shift.give_back(within)
+        if self._run is not None:
+            self._run.give_back(within)
 
     def run(self) -> None:
         """Work until interrupted, from a program without an event loop; the app is closed at the end."""
@@ -236,18 +242,24 @@ class Server:
         # where a process ends with its server, whoever ended it says why, once
         level = logging.INFO if self._ends_process else logging.ERROR
         logger.log(level, "server %s stops at once: %s", self._id, error)
-        if self._shift is not None:
-            self._shift.fence()
+        if self._run is not None:
+            self._run.stop.fence()
         self._last = asyncio.get_running_loop().create_task(self.stop(grace=FENCED_GRACE))
 
 
-def _check_given(app: object, config: object) -> None:
+def _check_given(app: object, config: object, settings: ServerSettings) -> None:
     if not callable(getattr(app, "server_config", None)):
         message = f"a server works an App, not {type(app).__name__}: Server(app), with app = windlass.App(...)"
         raise InvalidValue(message)
     if not isinstance(config, ServerConfig | None):
         message = (
-            f"a server takes a ServerConfig, not {type(config).__name__}: Server(app, ServerConfig(concurrency=5))"
+            f"a server takes a ServerConfig, not {type(config).__name__}: Server(app, ServerConfig(concurrency=5)), "
+            "or Server(app, concurrency=5)"
+        )
+        raise InvalidValue(message)
+    if config is not None and settings:
+        message = (
+            f"a server takes a ServerConfig or keywords, not both: put {', '.join(settings)} into the ServerConfig"
         )
         raise InvalidValue(message)
 

@@ -1,19 +1,17 @@
 """The services of one server: what goes on beside its worker, made, started and stopped together."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 
 from windlass.core.errors import Fenced
-from windlass.core.job import Token
 from windlass.core.looks import ServerRecord
 from windlass.core.requests import Rescued
 from windlass.core.retention import Retention
-from windlass.engine.attempt import Attempt
+from windlass.engine.attempt_stopper import AttemptStopper
 from windlass.engine.flags import FlagWatch
-from windlass.engine.halt import Halt
 from windlass.engine.heart import Heart
+from windlass.engine.held_claims import HeldClaims
 from windlass.engine.owner_watch import owner_watch
-from windlass.engine.renewal_service import RenewalService
-from windlass.engine.renewer import Renewals
+from windlass.engine.renewals import Renewals, RenewalService
 from windlass.engine.served import Around
 from windlass.engine.service import Service
 from windlass.engine.services import upkeep
@@ -33,18 +31,18 @@ class ServerServices:
         describe: Callable[[], ServerRecord],
         queues: Collection[str],
         kinds: Collection[str],
-        held: Mapping[Token, Attempt],
+        held: HeldClaims,
         renewals: Renewals,
-        halt: Halt,
+        stopper: AttemptStopper,
         tally: Tally,
         retention: Retention,
-        rescued: Callable[[list[Rescued]], None],
-        fenced: Callable[[Fenced], None],
+        on_rescued: Callable[[list[Rescued]], None],
+        on_fenced: Callable[[Fenced], None],
     ) -> None:
         """Be ready to start; `brought` are the services of the app.
 
-        `halt` hears of what is `held` and should stop, `rescued` of each rescue, and `fenced` when a loop has ended
-        since another process has taken the store over.
+        `stopper` ends what is `held` and should stop. `on_rescued` is called after each rescue, and `on_fenced` when a
+        loop has ended since another process has taken the store over.
         """
         config, clock, rng, spawn, client, _ = around
         store = client.store
@@ -61,15 +59,14 @@ class ServerServices:
                 spawn=spawn,
                 rescue_interval=config.rescue_interval,
                 prune_interval=config.prune_interval,
-                rescued=rescued,
+                rescued=on_rescued,
             )
         watches = (
             TimingWriter(store, tally, clock=clock, rng=rng, spawn=spawn),
             FlagWatch(
                 store,
                 held,
-                requested=halt.requested,
-                lost=halt.lost,
+                stopper,
                 poll_interval=config.poll_interval,
                 clock=clock,
                 rng=rng,
@@ -89,7 +86,7 @@ class ServerServices:
         last = () if store.features.served else tuple(brought)
         self._all: list[Service] = [*renewal, *self._first, self._heart, *watches, *self._upkeep, *last]
         for service in self._all:
-            service.fenced = fenced
+            service.fenced = on_fenced
 
     async def register(self) -> None:
         """Write that the server is here, before its first claim: whoever finds a claim finds its holder. Rescue once.
@@ -107,6 +104,10 @@ class ServerServices:
         """Start all loops."""
         for service in self._all:
             await service.start()
+
+    def tell_of_stop(self) -> None:
+        """Write at once that the server stops, and each second what it still runs."""
+        self._heart.hurry()
 
     async def stop(self) -> None:
         """Stop all loops, in reverse, and take the server out if its heart beats."""

@@ -63,6 +63,10 @@ class Service(ABC):
         await self.tick()
         self.begins_after = self.interval
 
+    async def rest(self, seconds: float) -> None:
+        """Wait until the next tick."""
+        await self._clock.sleep(seconds)
+
     async def leave(self) -> None:  # noqa: B027 - most services leave nothing behind
         """Undo at the stop what the ticks left behind; there is nothing by default."""
 
@@ -96,10 +100,10 @@ class Service(ABC):
         failures = 0
         try:
             if self.begins_after:
-                await self._clock.sleep(self.begins_after.total_seconds())
+                await self.rest(self.begins_after.total_seconds())
             while True:
                 failures = 0 if await self._tick(failures) else failures + 1
-                await self._clock.sleep(self._pause(failures))
+                await self.rest(self._pause(failures))
         except Fenced as error:
             self.fenced(error)
         finally:

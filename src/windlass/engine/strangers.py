@@ -4,6 +4,7 @@ import logging
 from collections.abc import Collection
 from datetime import timedelta
 
+from windlass.client.server_details import is_stopping
 from windlass.core.clock import Clock, Rng, Spawn
 from windlass.core.store import Store
 from windlass.engine.service import Service
@@ -47,7 +48,8 @@ class StrangerWatch(Service):
 
     async def _known_elsewhere(self) -> set[str]:
         since = self._clock.now() - self._dead_after
-        return {kind for server in await self._store.servers() if server.seen_at >= since for kind in server.kinds}
+        live = [server for server in await self._store.servers() if server.seen_at >= since]
+        return {kind for server in live if not is_stopping(server) for kind in server.kinds}
 
     def _warn(self, queue: str, kind: str) -> None:
         if (queue, kind) not in self._told:

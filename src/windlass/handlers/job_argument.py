@@ -6,7 +6,7 @@ from typing import Any
 
 from windlass.core.errors import InvalidValue
 from windlass.core.job import Job
-from windlass.handlers.shape import Provider, wants_of
+from windlass.handlers.arguments import Provider, wants_of
 from windlass.handlers.signature import Signature
 
 

@@ -1,4 +1,4 @@
-"""What is marked with `Secret` in an annotation, also deep inside."""
+"""The mark for secret arguments, and what is marked with it in an annotation, also deep inside."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -18,8 +18,17 @@ from typing import (
 import msgspec
 
 from windlass.codec import is_model
-from windlass.handlers.secret import Secret
 from windlass.handlers.secret_paths import EACH, MOST_PATHS, Path
+
+
+class Secret:
+    """Marks an argument whose value is shown to nobody: `token: Annotated[str, Secret]`.
+
+    It may stand on a parameter, or on a field of a dataclass or model inside one. Its path is stored with the job, so
+    that whoever shows the arguments leaves the value out. The value itself is stored as it is: it is hidden, not
+    encrypted, and the handler gets it.
+    """
+
 
 _Part: TypeAlias = tuple[Path | None, Any]
 """An annotation inside another and the steps to it; None when a secret in it makes one of the whole."""

@@ -19,6 +19,7 @@ _MOST_TEXT: Final = 2_000
 
 _NAME: Final = r"[^.,\[\]]+"
 _PATH: Final = re.compile(rf"(?:\[\]|{_NAME})(?:\[\]|\.{_NAME})*")
+_DAMAGED_HEADERS: Final = re.compile(r"(?:^|; )headers ")
 _STEP: Final = re.compile(rf"\[\]|{_NAME}")
 
 
@@ -49,6 +50,11 @@ def paths_in(headers: Mapping[str, str]) -> Sequence[Path]:
     """Return the paths of the secret fields of a job, which anybody may have written."""
     text = headers.get(HEADER)
     return read(text.split(",")) if text else ()
+
+
+def secret_headers(headers: Mapping[str, str], damage: str | None) -> Mapping[str, str]:
+    """Return the headers by which a payload is hidden: where they cannot be read, all of its fields are secret."""
+    return {HEADER: EACH} if damage is not None and _DAMAGED_HEADERS.search(damage) else headers
 
 
 def _bounded(paths: Iterable[Path]) -> Sequence[Path]:

@@ -19,13 +19,26 @@ SEE: Final = ": see /api/v1/openapi.json for what is asked for"
 def body_reader(asks: type[A]) -> Callable[[bytes], A]:
     """Return what makes a record of the body of a request."""
     decode = msgspec.json.Decoder(asks).decode
+    decode_lax = msgspec.json.Decoder(asks, strict=False).decode
+
+    def decode_whole_numbers(body: bytes, error: msgspec.ValidationError) -> A:
+        """Decode a body in which a whole number is written as 1.0: JSON knows no other integer."""
+        if _GOT_FLOAT not in str(error):
+            raise error
+        made = decode_lax(body)
+        if _takes_text(made, msgspec.json.decode(body)):
+            raise error
+        return made
 
     def read(body: bytes) -> A:
         try:
             if not body.isascii():
                 # what is passed on as it is would else never be looked at
                 body.decode()
-            made = decode(body)
+            try:
+                made = decode(body)
+            except msgspec.ValidationError as error:
+                made = decode_whole_numbers(body, error)
         except msgspec.ValidationError as error:
             raise unfit(error) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -36,6 +49,29 @@ def body_reader(asks: type[A]) -> Callable[[bytes], A]:
         return made
 
     return read
+
+
+_GOT_FLOAT: Final = "got `float`"
+
+
+def _takes_text(made: object, given: Any) -> bool:  # noqa: ANN401 - the JSON edge
+    """Whether a number, a boolean or a null was made of a text, which only a lax decoder does."""
+    match made:
+        case msgspec.Struct():
+            return any(
+                _takes_text(getattr(made, field.name), given[field.encode_name])
+                for field in msgspec.structs.fields(made)
+                if field.encode_name in given
+            )
+        case dict():
+            # where a key is given twice the last one holds, in both
+            return any(_takes_text(value, given[key]) for key, value in cast("dict[str, object]", made).items())
+        case list() | tuple():
+            return any(map(_takes_text, cast("Sequence[object]", made), given))
+        case int() | float() | None:
+            return isinstance(given, str)
+        case _:
+            return False
 
 
 def query_reader(asks: type[A]) -> Callable[[bytes], A]:
@@ -68,7 +104,7 @@ def _texts(value: object) -> Iterator[str]:
         case str():
             yield value
         case msgspec.Struct():
-            anything = () if isinstance(value, Chosen) else _ANYTHING
+            anything = () if isinstance(value, Chosen) else ANYTHING
             for name in value.__struct_fields__:
                 if name not in anything:
                     yield from _texts(getattr(value, name))
@@ -82,7 +118,7 @@ def _texts(value: object) -> Iterator[str]:
             pass
 
 
-_ANYTHING: Final = frozenset(
+ANYTHING: Final = frozenset(
     {
         "after",
         "error",

@@ -59,10 +59,14 @@ class RefuseAll:
 class NoAuth:
     """Takes everybody for the administrator: for a loopback address, or where a user has said that it is insecure."""
 
+    def __init__(self, identity: Identity = LOCAL) -> None:
+        """Take everybody for `identity`, where that is less than the administrator."""
+        self._identity = identity
+
     def identify(self, headers: Mapping[str, str]) -> Identity | None:
-        """Know everybody as `local`."""
+        """Know everybody as the same."""
         del headers
-        return LOCAL
+        return self._identity
 
 
 class TokenAuth:
@@ -125,6 +129,11 @@ def is_loopback(bind: str) -> bool:
 def set_identity(scope: Scope, identity: Identity) -> None:
     """Write down who sent a request."""
     scope[_SCOPE_KEY] = identity
+
+
+def is_identified(scope: Mapping[str, object]) -> bool:
+    """Whether it is known who sent a request."""
+    return _SCOPE_KEY in scope
 
 
 def identity_of(scope: Scope) -> Identity:

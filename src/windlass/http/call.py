@@ -14,6 +14,7 @@ from windlass.core.ids import JobId
 from windlass.core.store import Store
 from windlass.http.auth import Identity
 from windlass.http.body import Gone
+from windlass.http.payload_reading import Reading
 from windlass.http.shared import Shared
 
 A = TypeVar("A", bound=msgspec.Struct)
@@ -31,6 +32,8 @@ class Call(Generic[A]):
     store: Store
     """The store as far as the identity may see it."""
     receive: Receive
+    reading: Reading
+    """What the call reads of payloads."""
     request_id: str | None = None
     """How the store is to know the call when it is repeated: no other caller and no other operation has this name."""
     id: JobId | None = None

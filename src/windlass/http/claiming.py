@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+import re
 from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
 from windlass.api.claims import ClaimRequest
-from windlass.client.claims import SAFETY_LOOK, SOONEST, requests_for
+from windlass.client.claims import claim_pause, requests_for
 from windlass.core import requests as seam
 from windlass.core.errors import InvalidValue, StoreUnavailable, WindlassError
 from windlass.core.job import Claim
@@ -23,6 +23,7 @@ from windlass.http.shared import POLL_INTERVAL, Stopping
 
 logger = logging.getLogger("windlass.http")
 
+CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 LOOKS_AGAIN: Final = 20
 """Of a repeat that was first sent to another process: how many looks of that one are gone through at once."""
 
@@ -39,8 +40,8 @@ def wanted(asked: ClaimRequest, settings: Settings) -> list[seam.ClaimRequest]:
     for kind in kinds or ():
         if kind is not None:
             check_name(kind, "kind")
-    if asked.worker is not None and not asked.worker.isprintable():
-        message = "worker has a character that cannot be shown: give it a name that people can read"
+    if asked.worker is not None and CONTROLS.search(asked.worker):
+        message = "worker has a control character: give it a name that people can read"
         raise InvalidValue(message)
     if asked.by_priority:
         # the most urgent of all is one step, with one lease: the longest, so that none is too short
@@ -78,21 +79,17 @@ class WaitingClaim:
 
     async def in_time(self) -> list[Claim]:
         """Return what is ready, or as soon as something is; nothing when the time is over or the process stops."""
-        shared, clock = self._call.shared, self._call.client.clock
-        deadline = clock.monotonic() + self._call.asked.wait
-        queues = self._call.asked.queues
-        quick = LOOKS_AGAIN if self._call.first_elsewhere else 0
-        # listening comes before looking: what is enqueued in between rings
+        shared, queues = self._call.shared, self._call.asked.queues
+        timeout = 0.0 if shared.stopping else self._call.asked.wait
         with shared.listeners.bell([queue_topic(queue) for queue in queues]) as bell, suppress(Stopping):
-            while True:
-                bell.clear()
-                claims = await self._safely()
-                left = deadline - clock.monotonic()
-                if claims or left <= 0 or shared.stopping:
-                    return claims
-                if self._look > quick:
-                    await bell.wait(min(left, self._longest, await self._due_in(queues)))
+            return await bell.find(self._safely, timeout=timeout, pause=self._pause)
         return []
+
+    async def _pause(self) -> float:
+        quick = LOOKS_AGAIN if self._call.first_elsewhere else 0
+        if self._look <= quick:
+            return 0.0
+        return await claim_pause(self._store, self._call.asked.queues, POLL_INTERVAL)
 
     async def _until_given_back(self) -> None:
         """Let the store tell a repeat of the jobs of the first, but of none that are about to go back."""
@@ -120,14 +117,6 @@ class WaitingClaim:
     def _name(self, look: int, run: int) -> str | None:
         name = self._call.request_id
         return name if name is None or not (look or run) else f"{name}~{look}.{run}"
-
-    @property
-    def _longest(self) -> float:
-        return SAFETY_LOOK if self._store.features.misses_no_news else POLL_INTERVAL
-
-    async def _due_in(self, queues: Sequence[str]) -> float:
-        due_in = await self._store.due_in(queues)
-        return self._longest if due_in is None else max(SOONEST, due_in.total_seconds())
 
 
 async def _give_back(store: Store, under_way: "asyncio.Future[list[Claim]]") -> None:

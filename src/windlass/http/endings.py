@@ -33,7 +33,8 @@ from windlass.core.verdict import (
     verdict,
 )
 from windlass.http.asked import unfit
-from windlass.http.new_jobs import as_given, prepared_jobs
+from windlass.http.auth import Identity
+from windlass.http.new_jobs import as_given, check_origin, prepared_jobs
 
 _ENDS: Final[Mapping[type[Verdict], State]] = {
     ToSucceeded: State.SUCCEEDED,
@@ -45,9 +46,10 @@ _ENDS: Final[Mapping[type[Verdict], State]] = {
 class Endings:
     """Makes settlements by the settings of the serving client: its retry policies and what it keeps."""
 
-    def __init__(self, client: Client, retention: Retention) -> None:
+    def __init__(self, client: Client, retention: Retention, identity: Identity) -> None:
         self._client = client
         self._retention = retention
+        self._identity = identity
 
     def needed(self, endings: Sequence[Ending]) -> list[JobId]:
         """Return the jobs that must be read first: where the policy decides, or what is kept differs by queue."""
@@ -58,6 +60,7 @@ class Endings:
         decided = self._verdict(ending, job)
         known = job_id(ending.id)
         then = prepared_jobs(self._client.preparer, ending.then, known) if ending.then else ()
+        check_origin(self._identity, then, parent_id=known)
         kv = None if ending.kv is None else checked_kv(as_given(kv_of(ending.kv)))
         if isinstance(ending, Nack) and isinstance(decided, ToRetry):
             # they come with the end of the job, and this is not it
@@ -122,4 +125,5 @@ def _failure(error: str | Failure) -> core.Failure:
         cut(error.message),
         None if error.type is None else cut(error.type),
         None if error.traceback is None else cut_traceback(error.traceback),
+        None if error.module is None else cut(error.module),
     )

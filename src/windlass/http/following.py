@@ -7,12 +7,13 @@ from typing import Final
 from windlass.api.job_calls import Followed
 from windlass.api.jobs import log_told, progress_told
 from windlass.client.new_lines import new_lines
-from windlass.core.clock import Clock, Running, Spawn
+from windlass.core.clock import Clock, Spawn
 from windlass.core.errors import StoreUnavailable
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.store import Store
 from windlass.http.events import event
+from windlass.http.subscribers import Subscribers
 from windlass.http.wakes import Wakes
 
 logger = logging.getLogger("windlass.http")
@@ -28,7 +29,6 @@ class Reader:
 
     def __init__(self, job: Job, clock: Clock, *, reaches: Callable[[Job], bool]) -> None:
         """Begin with all that `job` has; one that `reaches` denies later is gone for this reader."""
-        self.job_id: Final = job.id
         self._reaches = reaches
         self._job: Job | None = job
         self._told: Job | None = None
@@ -77,37 +77,11 @@ class Following:
         """Begin with nobody."""
         self._store = store
         self._clock = clock
-        self._spawn = spawn
-        self._readers: dict[JobId, set[Reader]] = {}
-        self._task: Running | None = None
+        self.readers = Subscribers[JobId, Reader](self._look_if_there, spawn=spawn, name="windlass following")
         self._away = False
 
-    def add(self, reader: Reader) -> None:
-        """Let somebody read; pair it with `discard`."""
-        self._readers.setdefault(reader.job_id, set()).add(reader)
-        if self._task is None:
-            self._task = self._spawn(self._run(), name="windlass following")
-
-    def discard(self, reader: Reader) -> None:
-        """Read no longer."""
-        readers = self._readers.get(reader.job_id, set())
-        readers.discard(reader)
-        if not readers:
-            self._readers.pop(reader.job_id, None)
-
-    async def _run(self) -> None:
-        try:
-            while self._readers:
-                await self._clock.sleep(LOOK_EVERY)
-                await self._look_if_there()
-        finally:
-            self._task = None
-            # of a job that nobody looks at any more there is nothing to be told
-            for readers in self._readers.values():
-                for reader in readers:
-                    reader.end()
-
     async def _look_if_there(self) -> None:
+        await self._clock.sleep(LOOK_EVERY)
         try:
             await self._look()
         except StoreUnavailable as error:
@@ -120,11 +94,11 @@ class Following:
             self._away = False
 
     async def _look(self) -> None:
-        ids = list(self._readers)
+        ids = list(self.readers.by_key)
         for begin in range(0, len(ids), TOGETHER):
             some = ids[begin : begin + TOGETHER]
             for job_id, job in zip(some, await self._store.get(some), strict=True):
-                for reader in self._readers.get(job_id, ()):
+                for reader in self.readers.of(job_id):
                     reader.see(job)
 
 

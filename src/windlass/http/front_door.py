@@ -12,8 +12,10 @@ from windlass.core.clock import Clock
 from windlass.core.errors import InvalidValue
 from windlass.http.auth import auth_for
 from windlass.http.body import LARGEST_BODY
+from windlass.http.crowd import MOST_CONNECTIONS, MOST_PER_ADDRESS
+from windlass.http.health import LIVE, READY
 from windlass.http.hosts import EVERYWHERE, Hosts
-from windlass.http.listening import MOST_CONNECTIONS, Listening
+from windlass.http.listening import Listening
 from windlass.http.sessions import Sessions
 from windlass.http.token_file import TokenFile
 
@@ -34,6 +36,8 @@ class DoorOptions:
     """Whether a proxy in front ends TLS, so that browsers come by https."""
     largest_body: int = LARGEST_BODY
     connections: int = MOST_CONNECTIONS
+    connections_per_address: int = MOST_PER_ADDRESS
+    """Of those that have not been authenticated."""
 
 
 class FrontDoor:
@@ -53,7 +57,14 @@ class FrontDoor:
         """Return the port, not open yet, that `app` is to be reached at; `stopping` is called when it closes."""
         options = self._options
         return Listening(
-            app, options.host, options.port, tls=self._tls, connections=options.connections, stopping=stopping
+            app,
+            options.host,
+            options.port,
+            tls=self._tls,
+            connections=options.connections,
+            connections_per_address=options.connections_per_address,
+            probes=(LIVE, READY),
+            stopping=stopping,
         )
 
     def url(self, port: int) -> str:

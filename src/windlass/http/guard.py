@@ -1,6 +1,7 @@
 """The guard around everything that is served: what it does not let in reaches no route."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -9,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from windlass.core.clock import Clock
 from windlass.core.errors import WindlassError
-from windlass.http.auth import Auth, RefuseAll, set_identity
+from windlass.http.auth import Auth, RefuseAll, identity_of, is_identified, set_identity
 from windlass.http.body import (
     AMBIGUOUS,
     ARRIVES_WITHIN,
@@ -22,6 +23,7 @@ from windlass.http.body import (
     whole_body,
 )
 from windlass.http.cross_site import SAFE, check_site
+from windlass.http.crowd import SHARE
 from windlass.http.hosts import Hosts
 from windlass.http.refusal import Refusal, too_many_requests, unauthorized
 from windlass.http.reply import Reply, refused
@@ -75,13 +77,18 @@ class Guard:
         self._headers = {**EVERY_REPLY, **own}
         self.wrong_tokens: Final = WrongTokens(clock=self._clock)
         self.rates: Final = Rates(clock=self._clock)
+        self._under_way: Counter[str] = Counter()
+        """Requests of each caller that are under way."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            await self._answer(scope, receive, GuardedReply(send, self._headers))
+            try:
+                await self._answer(scope, receive, GuardedReply(send, self._headers))
+            finally:
+                self._count_out(scope)
         else:
             # nothing here speaks by web sockets; closed before it is opened, it ends with 403
             await receive()
@@ -147,7 +154,19 @@ class Guard:
         wait = self.rates.take(identity)
         if wait:
             raise too_many_requests(f"{identity.name} asks more often than {identity.rate:g} times a second", wait)
+        share: int | None = scope.get(SHARE)
+        if share is not None and self._under_way[identity.name] >= share:
+            message = f"{identity.name} has {share:,} requests under way, the most that one caller may have"
+            raise too_many_requests(message, 1.0)
         set_identity(scope, identity)
+        self._under_way[identity.name] += 1
+
+    def _count_out(self, scope: Scope) -> None:
+        if is_identified(scope):
+            name = identity_of(scope).name
+            self._under_way[name] -= 1
+            if not self._under_way[name]:
+                del self._under_way[name]
 
     async def _with_body(self, headers: Mapping[str, str], receive: Receive) -> Receive:
         settings = self._settings

@@ -1,17 +1,19 @@
 """Jobs as callers send them become jobs as stores take them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import UNSET, UnsetType, ValidationError
 
 from windlass.api.jobs import NewJob, is_json
+from windlass.api.roles import Role
 from windlass.client.prepare import Preparer
 from windlass.codec import Encoded
 from windlass.core import job as core
-from windlass.core.errors import DecodeError
+from windlass.core.errors import DecodeError, NotAllowed
 from windlass.core.ids import JobId, job_id
 from windlass.core.names import check_name
 from windlass.http.asked import unfit
+from windlass.http.auth import Identity
 
 
 def prepared_jobs(preparer: Preparer, jobs: Sequence[NewJob], parent_id: JobId | None = None) -> list[core.PreparedJob]:
@@ -21,6 +23,34 @@ def prepared_jobs(preparer: Preparer, jobs: Sequence[NewJob], parent_id: JobId |
     """
     made = preparer.prepare([new_job(job) for job in jobs], parent_id)
     return [_completed(one, asked) for one, asked in zip(made, jobs, strict=True)]
+
+
+def check_origin(
+    identity: Identity,
+    jobs: Iterable[core.PreparedJob],
+    *,
+    parent_id: JobId | None = None,
+    schedule_id: str | None = None,
+) -> None:
+    """Refuse jobs that claim another origin than `parent_id` and `schedule_id`, or a limit key.
+
+    By these fields a job is counted to another job, schedule or limit, which may be out of reach. An administrator of
+    all queues may set them.
+    """
+    if Role.ADMIN in identity.roles and identity.queues is None:
+        return
+    for job in jobs:
+        _check_field("parent_id", job.parent_id, parent_id)
+        _check_field("schedule_id", job.schedule_id, schedule_id)
+        _check_field("limit_key", job.limit_key, None)
+
+
+def _check_field(name: str, value: str | None, own: str | None) -> None:
+    if value is None or value == own:
+        return
+    advice = "leave it out" if own is None else f"leave it out, or give {own}"
+    message = f"this token may not set {name} of a job to {value}: {advice}, or use a token with the role admin"
+    raise NotAllowed(message)
 
 
 def new_job(job: NewJob) -> core.NewJob:

@@ -3,16 +3,20 @@
 from collections.abc import Collection, Mapping
 from functools import cache
 from inspect import cleandoc
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 from starlette.types import Receive, Scope, Send
 
 from windlass.api.about import Health, SessionTold
 from windlass.api.calls import Nothing
-from windlass.api.operations import LOG, NEWS, OPERATIONS, REQUEST, ROOT, SERVING, Operation, Repeat
+from windlass.api.operations import IDEMPOTENCY_KEY, LOG, NEWS, OPERATIONS, REQUEST, ROOT, SERVING, Operation
 from windlass.api.problems import Problem
 from windlass.api.roles import Role
+from windlass.api.schedules import NOT_OF_A_SCHEDULE
+from windlass.client.wanted import REFUSED
+from windlass.core.store_calls import RepeatSafety
+from windlass.http.asked import ANYTHING
 from windlass.http.auth import identity_of
 from windlass.http.health import LIVE, READY
 from windlass.http.login import SESSION, LoginAsked
@@ -79,6 +83,9 @@ def document() -> Shape:
     ordered = sorted(shapes, key=lambda shape: shape.__name__)
     refs, components = msgspec.json.schema_components(ordered, ref_template="#/components/schemas/{name}")
     schemas = dict(zip(ordered, refs, strict=True))
+    asked = _reached([schemas[operation.asks] for operation in OPERATIONS], components)
+    for name, condition in _CONDITIONS.items():
+        components[name]["allOf"] = [condition]
     paths: dict[str, Shape] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, schemas, components)
@@ -90,7 +97,9 @@ def document() -> Shape:
         "security": [{"token": []}, {"session": []}],
         "paths": paths,
         "components": {
-            "schemas": {name: _tidy(shape) for name, shape in sorted(components.items())},
+            "schemas": {
+                name: _tidy(_exact(shape) if name in asked else shape) for name, shape in sorted(components.items())
+            },
             "responses": responses,
             "securitySchemes": _SECURITY,
         },
@@ -125,21 +134,21 @@ def _operation(operation: Operation[Any, Any], schemas: Mapping[type, Shape], co
         if operation.name in EXAMPLES:
             body["examples"] = EXAMPLES[operation.name]
         made["requestBody"] = {"required": True, "content": {"application/json": body}}
-    if operation.repeat is not Repeat.SAME:
+    if operation.repeat is not RepeatSafety.SAME:
         parameters += _NAMES
     if parameters:
         made["parameters"] = parameters
-    told = _streamed(operation.name) if operation.name in _STREAMS else _json(schemas[operation.tells])
+    told = _streamed(operation, schemas) if operation.name in _STREAMS else _json(schemas[operation.tells])
     done = {"description": "Done.", "headers": _SERVED, "content": told}
     made["responses"] = {"200": done, **_problems(operation)}
     return made
 
 
-_REPEATS: Final[Mapping[Repeat, str]] = {
-    Repeat.SAME: "It may be repeated at will.",
-    Repeat.STORE: "Repeated under the same name it is done once, whatever was restarted in between.",
-    Repeat.REPLY: "Repeated under the same name within ten minutes it is done once; after a restart of the serving "
-    "process a repeat is refused with `outcome_unknown`.",
+_REPEATS: Final[Mapping[RepeatSafety, str]] = {
+    RepeatSafety.SAME: "It may be repeated at will.",
+    RepeatSafety.STORE: "Repeated under the same name it is done once, whatever was restarted in between.",
+    RepeatSafety.REPLY: "Repeated under the same name within ten minutes it is done once; after a restart of the "
+    "serving process a repeat is refused with `outcome_unknown`.",
 }
 _ID: Final[Shape] = {
     "name": "id",
@@ -156,6 +165,12 @@ _NAMES: Final[list[Shape]] = [
         "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
     },
     {
+        "name": IDEMPOTENCY_KEY,
+        "in": "header",
+        "description": f"The same by the name that other APIs give it; where both are sent `{REQUEST}` counts.",
+        "schema": {"type": "string", "pattern": '^([!#-~][!-~]{0,198}|"[!#-~]{1,200}")$'},
+    },
+    {
         "name": SERVING,
         "in": "header",
         "description": "In a repeat: the process that the call was first sent to, as its replies told.",
@@ -166,14 +181,17 @@ _SERVED: Final[Shape] = {
     SERVING: {"description": "The serving process, another one after each start.", "schema": {"type": "string"}}
 }
 _STREAMS: Final[Mapping[str, str]] = {
-    NEWS.name: 'Events as in `data: {"topics":["queue:email"]}`; comments tell that the stream lives.',
-    LOG.name: "Events whose data is a `Followed`: the first has all lines that there are, each later one the new ones. "
-    "The stream ends after one with `ended`; comments tell that it lives.",
+    NEWS.name: 'An event of the stream, as in `data: {"topics":["queue:email"]}`; comments tell that the stream lives.',
+    LOG.name: "An event of the stream. The first has all lines that there are, each later one the new ones. The stream "
+    "ends after one with `ended`; comments tell that it lives.",
 }
 
 
-def _streamed(name: str) -> Shape:
-    return {"text/event-stream": {"schema": {"type": "string", "description": _STREAMS[name]}}}
+def _streamed(operation: Operation[Any, Any], schemas: Mapping[type, Shape]) -> Shape:
+    """Return the media type of a stream; before OpenAPI 3.2 its schema is that of each event."""
+    data = {"type": "string", "contentMediaType": "application/json", "contentSchema": schemas[operation.tells]}
+    event = {"type": "object", "required": ["data"], "properties": {"data": data}}
+    return {"text/event-stream": {"schema": {**event, "description": _STREAMS[operation.name]}}}
 
 
 def _query(ref: Shape, components: Mapping[str, Shape]) -> list[Shape]:
@@ -214,6 +232,86 @@ def _problem(status: int, schema: Shape) -> Shape:
 def _tidy(shape: Shape) -> Shape:
     """Return a schema whose description is without the margin that it has in the code."""
     return {**shape, "description": cleandoc(shape["description"])} if "description" in shape else shape
+
+
+_REF: Final = "#/components/schemas/"
+_BASE64: Final = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+_NO_ZERO: Final = "^[^\\u0000]*$"
+_NULL: Final = {"type": "null"}
+_EITHER: Final[Mapping[str, Shape]] = {
+    name: {"oneOf": [{"required": [one], "properties": {one: {"not": _NULL}, other: _NULL}} for one, other in pairs]}
+    for name, pairs in {"ChangeAsked": [("ids", "filter"), ("filter", "ids")]}.items()
+}
+_CONDITIONS: Final[Mapping[str, Shape]] = {
+    **_EITHER,
+    "NewJob": {
+        "allOf": [
+            {"anyOf": [{"not": {"required": ["payload"]}}, {"properties": {"payload_base64": _NULL, "codec": _NULL}}]},
+            {"anyOf": [{"properties": {"run_at": _NULL}}, {"properties": {"delay": _NULL}}]},
+        ]
+    },
+    "UniqueKey": {
+        "anyOf": [
+            {"properties": {"on_conflict": {"not": {"const": "replace"}}}},
+            {"properties": {"until": {"const": "claimed"}, "match_payload": {"const": False}}},
+        ]
+    },
+    "HeldKey": {
+        "anyOf": [
+            {"properties": {"until": {"not": {"const": "time"}}}},
+            {"required": ["expires_at"], "properties": {"expires_at": {"not": _NULL}}},
+        ]
+    },
+    "SchedulePut": {"properties": {"job": {"properties": dict.fromkeys((*REFUSED, *NOT_OF_A_SCHEDULE), _NULL)}}},
+    "TakeKeysAsked": {"properties": {"keys": {"items": {"properties": {"until": {"const": "time"}}}}}},
+    "Ack": {"anyOf": [{"not": {"required": ["result"]}}, {"properties": {"result_base64": _NULL, "codec": _NULL}}]},
+}
+"""What several fields of a request may be together: no type says it."""
+
+
+def _reached(refs: Collection[Shape], components: Mapping[str, Shape]) -> set[str]:
+    """Return the names of the schemas that requests are made of."""
+    found: set[str] = set()
+    left: list[object] = [*refs]
+    while left:
+        part = left.pop()
+        match part:
+            case {"$ref": str(ref)}:
+                name = ref.removeprefix(_REF)
+                if name not in found:
+                    found.add(name)
+                    left.append(components[name])
+            case dict():
+                left += cast("Shape", part).values()
+            case list():
+                left += cast("list[object]", part)
+            case _:
+                pass
+    return found
+
+
+def _exact(shape: Shape, field: str = "") -> Shape:
+    """Return the schema of something that is sent, in which the texts say which characters they take."""
+    if shape.get("contentEncoding") == "base64":
+        return {**shape, "pattern": _BASE64}
+    if shape.get("type") == "string" and not (_TOLD_BY & shape.keys() or field in ANYTHING):
+        return {**shape, "pattern": _NO_ZERO}
+    fields: Shape = shape.get("properties", {})
+    exact: Shape = {name: _exact_part(part, field) for name, part in shape.items() if name != "properties"}
+    return (
+        {**exact, "properties": {name: _exact_part(each, name) for name, each in fields.items()}}
+        if "properties" in shape
+        else exact
+    )
+
+
+def _exact_part(part: object, field: str) -> object:
+    if isinstance(part, list):
+        return [_exact_part(each, field) for each in cast("list[object]", part)]
+    return _exact(cast("Shape", part), field) if isinstance(part, dict) else part
+
+
+_TOLD_BY: Final = frozenset({"const", "enum", "format", "pattern", "anyOf"})
 
 
 def _json(schema: Shape) -> Shape:

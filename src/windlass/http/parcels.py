@@ -1,14 +1,12 @@
 """Parcels as callers send them become parcels as stores take them: what is kept for good is looked at first."""
 
-import re
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
 from msgspec import UnsetType
 
 from windlass.api.jobs import Job, job_of
-from windlass.api.moving import HeldKey, Parcel, key_of
+from windlass.api.moving import Parcel, check_once, checked_keys
 from windlass.core import job as core
 from windlass.core import moving
 from windlass.core.duration import moment
@@ -25,7 +23,6 @@ from windlass.core.names import (
 )
 from windlass.core.states import State
 
-_KEY: Final = re.compile(r"[A-Za-z0-9_.:/@#|-]{1,1000}", re.ASCII)
 _WAITING: Final = frozenset({State.PENDING, State.SCHEDULED})
 _NAMES: Final = ("kind", "tenant", "result_codec", "unique_key", "schedule_id", "limit_key")
 
@@ -35,27 +32,12 @@ def parcel_of(asked: Parcel) -> moving.Parcel:
     queue = check_name(asked.queue, "queue")
     jobs = [_job(each, queue) for each in asked.jobs]
     ids = [job.id for job in jobs]
-    _check_once(ids, "job")
-    keys = keys_of(asked.keys)
+    check_once(ids, "job")
+    keys = checked_keys(asked.keys)
     if strangers := {key.job_id for key in keys}.difference(ids):
         message = f"a key is held by job {min(strangers)}, which is not in the parcel: send the keys of its jobs alone"
         raise InvalidValue(message)
     return moving.Parcel(check_name(asked.move, "move"), queue, asked.number, moving.Packed(jobs, keys))
-
-
-def keys_of(asked: Sequence[HeldKey]) -> list[moving.HeldKey]:
-    """Return keys that can be held."""
-    keys = [_key(each) for each in asked]
-    _check_once([key.name for key in keys], "key")
-    return keys
-
-
-def key_name(name: str) -> str:
-    """Return the name of a held key if it can be one."""
-    if not _KEY.fullmatch(name):
-        message = f"a held key is called SCOPE|TENANT|PLACE|KEY, as it was told, not {name[:60]!r}"
-        raise InvalidValue(message)
-    return name
 
 
 def _job(asked: Job, queue: str) -> core.Job:
@@ -105,21 +87,7 @@ def _moment(at: datetime | None, what: str) -> datetime | None:
 
 def _delivery(ended: core.Delivery) -> core.Delivery:
     return ended._replace(
-        started_at=moment(ended.started_at, "started_at"), ended_at=_moment(ended.ended_at, "ended_at")
+        started_at=moment(ended.started_at, "started_at"),
+        ended_at=_moment(ended.ended_at, "ended_at"),
+        retried_at=_moment(ended.retried_at, "retried_at"),
     )
-
-
-def _key(asked: HeldKey) -> moving.HeldKey:
-    key = key_of(asked)
-    if key.until == "time" and key.expires_at is None:
-        message = f"a key that time frees says when in `expires_at`: {key.name[:60]!r} does not"
-        raise InvalidValue(message)
-    return key._replace(
-        name=key_name(key.name), job_id=job_id(key.job_id), expires_at=_moment(key.expires_at, "expires_at")
-    )
-
-
-def _check_once(names: Sequence[str], what: str) -> None:
-    if len({*names}) != len(names):
-        message = f"a {what} is there twice: send each once"
-        raise InvalidValue(message)

@@ -1,5 +1,6 @@
 """The reply to a call, as it is sent and as it is kept."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -13,6 +14,8 @@ from windlass.http.refusal import Refusal
 JSON: Final = "application/json"
 _NO_HEADERS: Final[Mapping[str, str]] = {}
 UNAVAILABLE: Final = 503
+ONE_PIECE: Final = 64 * 1024
+"""Bytes of a body that are sent at once."""
 RETRY_AFTER: Final[Mapping[str, str]] = {"Retry-After": "1"}
 
 encode: Final = msgspec.json.Encoder().encode
@@ -31,7 +34,16 @@ class Reply(NamedTuple):
         headers = [(b"content-type", self.content_type.encode()), (b"content-length", str(len(self.body)).encode())]
         headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers.items()]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        await send({"type": "http.response.body", "body": self.body})
+        body = self.body
+        if len(body) > ONE_PIECE:
+            # a server that is told of a part waits until its reader has taken those before it
+            for begin in range(0, len(body) - ONE_PIECE, ONE_PIECE):
+                part = body[begin : begin + ONE_PIECE]
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+                # and others are answered in between, however fast this one reads
+                await asyncio.sleep(0)
+            body = body[(len(body) - 1) // ONE_PIECE * ONE_PIECE :]
+        await send({"type": "http.response.body", "body": body})
 
 
 def problem_from(error: WindlassError | Refusal) -> Problem:

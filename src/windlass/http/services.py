@@ -17,7 +17,7 @@ from windlass.engine.owner_watch import owner_watch
 from windlass.engine.served import Around
 from windlass.engine.service import Service
 from windlass.engine.services import upkeep
-from windlass.engine.within import ends_within
+from windlass.kit.timeouts import call_with_timeout
 from windlass.schedule.declared_by_servers import DeclaredByServers
 from windlass.schedule.scheduler import Scheduler
 from windlass.system import TaskSpawn
@@ -124,17 +124,15 @@ class ServingServices:
     async def _stop(self) -> None:
         if self._record is None:
             return
-        server_id, leaving = self._record.id, asyncio.ensure_future(self._leave(self._record.id))
+        server_id = self._record.id
         try:
-            await ends_within(leaving, STOPPED_WITHIN, self._client.clock)
+            await call_with_timeout(self._leave(server_id), STOPPED_WITHIN, self._client.clock)
+        except Exception as error:  # noqa: BLE001 - the record says what is to be known
+            if not isinstance(error, Fenced):
+                logger.warning("%s stays listed among the servers until it is seen to be gone", server_id)
         finally:
-            leaving.cancel()
-            await asyncio.wait((leaving,))
             await self._spawn.close()
             self._running, self._scheduler, self._record = [], None, None
-        error = None if leaving.cancelled() else leaving.exception()
-        if leaving.cancelled() or not isinstance(error, Fenced | None):
-            logger.warning("%s stays listed among the servers until it is seen to be gone", server_id)
 
     async def _leave(self, server_id: str) -> None:
         for service in reversed(self._running):

@@ -1,6 +1,7 @@
 """What all calls of one serving process share."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
@@ -9,12 +10,13 @@ from windlass.client.client import Client
 from windlass.client.watch import Watcher
 from windlass.core.errors import WindlassError
 from windlass.http.following import Following
-from windlass.http.patience import within
+from windlass.http.payload_reading import PayloadReading
 from windlass.http.presence import Presence
 from windlass.http.remembered import Remembered
 from windlass.http.replies import Replies
 from windlass.http.services import ServingServices
 from windlass.http.under_way import UnderWay
+from windlass.kit.timeouts import call_with_timeout
 from windlass.system import TaskSpawn
 
 ID_BYTES: Final = 16
@@ -44,8 +46,11 @@ class Shared:
         self.claimed_in_vain: Final = Remembered(MOST_REMEMBERED)
         """Repeats that were given nothing: their first try may still be on its way."""
         self.presence: Final = Presence(client.store, client.clock, self.look_at_schedules)
+        self.reading: Final = PayloadReading(client.clock)
         self.streams: Final[set[Callable[[], None]]] = set()
         """How to end each stream."""
+        self.streams_of: Final[Counter[str]] = Counter()
+        """How many streams each caller has."""
         self.stopping = False
         self.spawn: Final = TaskSpawn()
         """Starts what runs beside the calls, and ends with them."""
@@ -82,6 +87,7 @@ class Shared:
         while self._late:
             await asyncio.wait(self._late)
         await self.spawn.close()
+        self.reading.close()
 
     def finish(self, late: "asyncio.Future[None]", request_id: str | None) -> None:
         """Keep hold of something that a caller who has gone left to be finished."""
@@ -92,7 +98,7 @@ class Shared:
         """Return when what callers of this name have left is finished; `TimeoutError` after `longest` seconds."""
         late = [each for each, left_by in self._late.items() if left_by == request_id]
         if late and request_id is not None:
-            await within(longest, asyncio.wait(late), self.client.clock)
+            await call_with_timeout(asyncio.wait(late), longest, self.client.clock)
 
     def look_at_schedules(self) -> None:
         """Look again which schedules are due: a server declares others than before."""

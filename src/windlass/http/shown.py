@@ -1,6 +1,6 @@
 """Jobs and schedules as those see them who only look: what is secret is hidden."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -9,11 +9,11 @@ import msgspec
 from windlass.api.jobs import JSON, Job, told
 from windlass.api.roles import Role
 from windlass.config.carried import is_structured, may_hold_secrets
-from windlass.config.hidden import hidden, hidden_headers, hidden_payload
+from windlass.config.hidden import hidden_headers, json_with_hidden
 from windlass.config.masked import HIDDEN
 from windlass.core import job as core
 from windlass.core.schedule import Schedule
-from windlass.handlers.secret_paths import HEADER
+from windlass.handlers.secret_paths import HEADER, secret_headers
 from windlass.http.auth import Identity
 
 READERS: Final = frozenset({Role.PRODUCE, Role.WORK, Role.ADMIN})
@@ -58,27 +58,29 @@ def hidden_schedule(schedule: Schedule) -> Schedule:
 
 def _hidden_payload(found: core.Job | Schedule) -> bytes:
     # what has secret fields is JSON, whatever its maker calls it; and what looks like it may have some
-    if found.codec != JSON and HEADER not in found.headers and not is_structured(found.payload):
+    headers = secret_headers(found.headers, found.damage)
+    if found.codec != JSON and HEADER not in headers and not is_structured(found.payload):
         return found.payload
-    return _rewritten(found.payload, lambda value: hidden_payload(value, found.headers), tells=HEADER in found.headers)
+    return _rewritten(found.payload, headers)
 
 
 def _hidden_result(job: core.Job) -> bytes | None:
     if job.result is None or (job.result_codec != JSON and not is_structured(job.result)):
         return job.result
-    return _rewritten(job.result, hidden)
+    return _rewritten(job.result, {})
 
 
-def _rewritten(data: bytes, hide: Callable[[object], object], *, tells: bool = False) -> bytes:
-    """Return JSON without its secrets; `tells` says that its job tells of some."""
-    is_suspect = tells or may_hold_secrets(data)
+def _rewritten(data: bytes, headers: Mapping[str, str]) -> bytes:
+    """Return JSON without its secrets, of which `headers` may tell some."""
+    tells = HEADER in headers
+    if not tells and not may_hold_secrets(data):
+        # without such a word anywhere no name in it has one
+        return data
     try:
-        value = msgspec.json.decode(data)
-        masked = hide(value)
-        # of a name that is there twice only the last was looked at
-        return data if masked == value and not is_suspect else msgspec.json.encode(masked)
+        # written anew even where nothing was hidden: of a name that is there twice only the last was looked at
+        return json_with_hidden(data, headers)
     except RecursionError:
         # nobody has looked through all of it
         return msgspec.json.encode(HIDDEN)
     except (msgspec.MsgspecError, ValueError):
-        return msgspec.json.encode(HIDDEN) if tells or (is_suspect and is_structured(data)) else data
+        return msgspec.json.encode(HIDDEN) if tells or is_structured(data) else data

@@ -7,12 +7,14 @@ from typing import Final, Protocol
 from starlette.types import Receive, Scope, Send
 
 from windlass.http.auth import Auth, identity_of
-from windlass.http.refusal import Refusal
+from windlass.http.refusal import Refusal, too_many_requests
 from windlass.http.reply import RETRY_AFTER
 from windlass.http.request_headers import deciding_headers
 from windlass.http.shared import Shared
 
 MOST_STREAMS: Final = 1_000
+MOST_OF_ONE: Final = 900
+"""Streams of one caller: others have some room always."""
 STILL_HERE: Final = 15.0
 """Seconds of silence after which a comment tells that the stream lives."""
 
@@ -45,18 +47,23 @@ class Streaming:
         self._shared = shared
         self._auth = auth
 
-    def check_room(self) -> None:
-        """Refuse one stream more than there may be."""
-        if len(self._shared.streams) >= MOST_STREAMS or self._shared.stopping:
+    def check_room(self, scope: Scope) -> None:
+        """Refuse one stream more than there may be, or than its caller may have."""
+        shared = self._shared
+        if len(shared.streams) >= MOST_STREAMS or shared.stopping:
             message = f"this process has its {MOST_STREAMS:,} streams: look again each second, or ask another one"
             raise Refusal(503, "store_unavailable", message, RETRY_AFTER)
+        name = identity_of(scope).name
+        if shared.streams_of[name] >= MOST_OF_ONE:
+            raise too_many_requests(f"{name} has its {MOST_OF_ONE:,} streams: look again each second, or wait", 1.0)
 
     async def stream(self, scope: Scope, receive: Receive, send: Send, source: Source) -> None:
         """Send all events of `source`; refused where there is no room."""
-        self.check_room()
+        self.check_room(scope)
         shared, clock, identity = self._shared, self._shared.client.clock, identity_of(scope)
         leaving = asyncio.ensure_future(_until_gone(receive, source.end))
         shared.streams.add(source.end)
+        shared.streams_of[identity.name] += 1
         try:
             await send({"type": "http.response.start", "status": 200, "headers": list(_HEADERS)})
             await send(_part(b": ok\n\n"))
@@ -70,6 +77,9 @@ class Streaming:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             shared.streams.discard(source.end)
+            shared.streams_of[identity.name] -= 1
+            if not shared.streams_of[identity.name]:
+                del shared.streams_of[identity.name]
             leaving.cancel()
             await asyncio.wait((leaving,))
 

@@ -21,6 +21,7 @@ from windlass.engine.config import ServerConfig
 from windlass.engine.context import running
 from windlass.engine.executors.forks import leave_forks_alone
 from windlass.engine.executors.log_setup import Children
+from windlass.engine.job_fields import job_facts
 from windlass.engine.kept_log import least_of
 from windlass.event_loop import runner_on
 from windlass.exit_codes import exit_code_of
@@ -245,8 +246,7 @@ def _current_job() -> dict[str, Any]:
     attempt = running.get()
     if isinstance(attempt, Unset):
         return {}
-    job = attempt.context.job
-    return {"job_id": job.id, "kind": job.kind, "queue": job.queue}
+    return {name: value for name, value in job_facts(attempt.context.job).items() if value is not None}
 
 
 def _shown(app: App) -> str:

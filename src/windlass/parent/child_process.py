@@ -94,3 +94,13 @@ def _terminal_held_back() -> Generator[None]:
 def child_environment(flags: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a child, with `variables` of ours: what it starts itself has the same settings."""
     return {**os.environ, **{variables[name]: value for name, value in flags.items()}}
+
+
+def how_it_ended(code: int) -> str:
+    """Return what a return code says, as `subprocess` gives it: below zero it is the number of a signal."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"

@@ -139,7 +139,7 @@ def _second(since_1970: int) -> str:
 
 
 def _text(record: logging.LogRecord, formatter: logging.Formatter) -> str:
-    trace = _trace(record, formatter)
+    trace = "" if _says_all(record) else _trace(record, formatter)
     return f"{_message(record)}\n{trace}" if trace else _message(record)
 
 
@@ -166,11 +166,23 @@ def _one_line(fields: Mapping[str, Any]) -> str:
         return json.dumps({_words(name): _words(value) for name, value in fields.items()})
 
 
+def _says_all(record: logging.LogRecord) -> bool:
+    """Return whether the message of a failed attempt is enough: it is tried again, or its error has no traceback."""
+    outcome = _given(record).get("outcome")
+    # an error without a traceback is one line, which is the end of the message
+    return outcome == "retry" or (outcome == "dead" and "\n" not in (record.exc_text or ""))
+
+
 def _trace(record: logging.LogRecord, formatter: logging.Formatter) -> str:
-    parts = [formatter.formatException(record.exc_info)] if record.exc_info and record.exc_info[0] else []
+    parts = [_exception(record, formatter)] if record.exc_text or (record.exc_info and record.exc_info[0]) else []
     if record.stack_info:
         parts.append(formatter.formatStack(record.stack_info))
     return "\n".join(parts)
+
+
+def _exception(record: logging.LogRecord, formatter: logging.Formatter) -> str:
+    # a text that the record brings along is what every formatter of `logging` writes
+    return record.exc_text or (formatter.formatException(record.exc_info) if record.exc_info else "")
 
 
 def _given(record: logging.LogRecord) -> dict[str, Any]:

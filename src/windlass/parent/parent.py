@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final
 
-from windlass.parent.causes import how_it_ended
-from windlass.parent.child_process import ChildProcess
+from windlass.parent.child_process import ChildProcess, how_it_ended
 from windlass.parent.messages import (
     Begins,
     Ended,

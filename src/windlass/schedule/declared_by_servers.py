@@ -7,7 +7,7 @@ from windlass.core.clock import Clock
 from windlass.core.duration import later
 from windlass.core.looks import ServerRecord
 from windlass.core.store import Store
-from windlass.schedule.answered import answered
+from windlass.schedule.store_timeout import call_store
 
 
 class DeclaredByServers:
@@ -40,8 +40,8 @@ class DeclaredByServers:
 
     async def look(self) -> None:
         """Read which servers there are."""
-        now, _ = await answered(self._store.schedules(()), "what time it is", self._clock)
-        servers = await answered(self._store.servers(), "which servers there are", self._clock)
+        now, _ = await call_store(self._store.schedules(()), "what time it is", self._clock)
+        servers = await call_store(self._store.servers(), "which servers there are", self._clock)
         live = [server for server in servers if later(server.seen_at, self._dead_after) > now]
         begun: dict[str, datetime] = {}
         for server in live:

@@ -10,8 +10,8 @@ from windlass.client.wanted import Wanted
 from windlass.core.clock import Clock, Rng
 from windlass.core.errors import Fenced, StoreUnavailable
 from windlass.engine.service import backoff
-from windlass.schedule.answered import answered
 from windlass.schedule.declared import Declared
+from windlass.schedule.store_timeout import call_store
 
 logger = logging.getLogger("windlass")
 
@@ -46,7 +46,7 @@ class Declaring:
         try:
             wanted = self._left[schedule_id].wanted(self._client.preparer)
             written = put_schedule(self._client.store, wanted, declared=True)
-            await answered(written, f"to write schedule {schedule_id!r}", self._clock)
+            await call_store(written, f"to write schedule {schedule_id!r}", self._clock)
         except Fenced:
             raise
         except StoreUnavailable as error:

@@ -20,9 +20,9 @@ from windlass.core.topics import SCHEDULES
 from windlass.engine.heart import SCHEDULING
 from windlass.engine.served import Around
 from windlass.engine.service import Service, backoff, trace_of
-from windlass.schedule.answered import answered
 from windlass.schedule.aside import Aside
 from windlass.schedule.counted import Counted
+from windlass.schedule.store_timeout import call_store
 from windlass.schedule.watch import Watch
 from windlass.zone import zone
 
@@ -142,7 +142,7 @@ class Scheduler(Service):
         # counted from before the question: so the next one reaches the store at the due time, not after it
         asked_at = self._clock.monotonic()
         look = self._store.due_schedules(self._counted.ids, limit=limit)
-        now, due, next_run_at = await answered(look, "which schedules are due", self._clock)
+        now, due, next_run_at = await call_store(look, "which schedules are due", self._clock)
         return _Seen(now, due, next_run_at, self._watch.look(now), asked_at)
 
     async def _fire_what_is_due(self, seen: _Seen) -> None:
@@ -153,21 +153,24 @@ class Scheduler(Service):
                 return
             if schedule.id in self._firing or self._left_alone(schedule):
                 continue
+            if schedule.damage is not None:
+                self._leave_unreadable(schedule, seen, f"its stored record is damaged: {schedule.damage}")
+                continue
             since = self._since(schedule, seen)
             try:
                 plan = _plan(schedule, seen, since)
             except Exception as error:  # noqa: BLE001 - whatever a newer release has written
-                self._aside.leave(schedule, seen.at + UNREADABLE_FOR)
-                logger.error(  # noqa: TRY400 - the message tells it all
-                    "schedule %r cannot be read here and is left alone: %s. Put it again, or update this server",
-                    schedule.id,
-                    error,
-                )
+                self._leave_unreadable(schedule, seen, error)
                 continue
             if plan.dropped:
                 others = await self._others(seen) if others is None else others
                 plan = _plan(schedule, seen, _watched_since(schedule, since, others))
             self._firing[schedule.id] = asyncio.ensure_future(self._fire(schedule, plan))
+
+    def _leave_unreadable(self, schedule: Schedule, seen: _Seen, why: object) -> None:
+        self._aside.leave(schedule, seen.at + UNREADABLE_FOR)
+        text = "schedule %r cannot be read here and is left alone: %s. Put it again, or update this server"
+        logger.error(text, schedule.id, why)
 
     def _since(self, schedule: Schedule, seen: _Seen) -> datetime:
         """Return since when this one has watched `schedule`."""
@@ -180,7 +183,7 @@ class Scheduler(Service):
 
     async def _others(self, seen: _Seen) -> list[ServerRecord]:
         """Return the other servers that make jobs of schedules, or have it done, and were there as the watch began."""
-        servers = await answered(self._store.servers(), "which servers there are", self._clock)
+        servers = await call_store(self._store.servers(), "which servers there are", self._clock)
         return [
             each
             for each in servers
@@ -192,7 +195,7 @@ class Scheduler(Service):
     async def _fire(self, schedule: Schedule, plan: Ticks) -> None:
         try:
             firing = self._store.fire(self._firing_of(schedule, plan))
-            fired = await answered(firing, f"to fire schedule {schedule.id!r}", self._clock)
+            fired = await call_store(firing, f"to fire schedule {schedule.id!r}", self._clock)
         except Fenced:
             # the look that follows raises it again, where it ends the loop
             self._aside.leave(schedule, float("inf"))

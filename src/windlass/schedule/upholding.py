@@ -13,7 +13,7 @@ from windlass.core.errors import Fenced
 from windlass.core.looks import ServerRecord
 from windlass.core.schedule import Schedule
 from windlass.core.store import Store
-from windlass.schedule.answered import answered
+from windlass.schedule.store_timeout import call_store
 
 logger = logging.getLogger("windlass")
 
@@ -51,7 +51,7 @@ class Upholding:
 
     async def _look(self, wanted: Mapping[str, Wanted]) -> None:
         look = self._store.schedules(sorted(wanted))
-        now, found = await answered(look, "what became of declared schedules", self._clock)
+        now, found = await call_store(look, "what became of declared schedules", self._clock)
         changes = [
             (schedule, change)
             for schedule in found
@@ -59,7 +59,7 @@ class Upholding:
         ]
         if not changes:
             return
-        servers = await answered(self._store.servers(), "which servers there are", self._clock)
+        servers = await call_store(self._store.servers(), "which servers there are", self._clock)
         live = [server for server in servers if later(server.seen_at, self._dead_after) > now]
         for schedule, change in changes:
             if self._started_last(schedule.id, live):
@@ -72,7 +72,7 @@ class Upholding:
     async def _write(self, schedule: Schedule, change: Schedule) -> None:
         # whoever changes it meanwhile has the last word
         write = self._store.write_schedule(change, expected=schedule.revision)
-        if await answered(write, f"to write schedule {schedule.id!r}", self._clock) is not None:
+        if await call_store(write, f"to write schedule {schedule.id!r}", self._clock) is not None:
             logger.info(
                 "schedule %r was as another server declared it that is gone (%s), and is as declared here again (%s)",
                 schedule.id,

@@ -1,25 +1,25 @@
-"""An app in a test: on a store in memory, by a clock that stands still, its jobs run when the test says so."""
+"""An app in a test: on a store of its own, by a clock that stands still, its jobs run when the test says so."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
-from typing import Any, Final
+from typing import Final, Unpack
 
 from windlass.app.app import App
 from windlass.client.client import Client
 from windlass.core.duration import ZERO, Duration, duration
-from windlass.core.errors import AlreadyRunning
+from windlass.core.errors import AlreadyRunning, InvalidValue
 from windlass.core.filters import JobFilter
 from windlass.core.states import State
 from windlass.core.store import Store
-from windlass.engine.config import ServerConfig
+from windlass.engine.config import ServerSettings
 from windlass.engine.context import Context
 from windlass.engine.inline import MOST, Endless, Inline
 from windlass.engine.observed import Observed
 from windlass.engine.server import Server
 from windlass.testing.clock import FakeClock, turns
-from windlass.testing.looking import Looking
+from windlass.testing.looking import Looking, StoreReader
 
 PATIENCE: Final = 0.2
 """Seconds of real time that an attempt of a server gets to end before the clock is moved on over its head."""
@@ -28,16 +28,16 @@ _POLL: Final = 60.0
 
 
 class TestApp(Looking):
-    """An app on a store in memory: what `in_memory` gives."""
+    """An app in a test: what `in_memory` and `in_database` give."""
 
     __test__ = False
 
     clock: FakeClock
     """The clock of the store, the client and everything that runs here."""
 
-    def __init__(self, app: App, store: Store, clock: FakeClock, client: Client | None = None) -> None:
-        """Test `app`, which is on `store` and `clock`; a `client` is used in place of the app's own."""
-        super().__init__(app, store)
+    def __init__(self, app: App, reader: StoreReader, clock: FakeClock, client: Client | None = None) -> None:
+        """Test `app`, which is on `clock` and the store of `reader`; a `client` is used in place of the app's own."""
+        super().__init__(app, reader)
         self.clock = clock
         self._observed = Observed(app, client)
         self._inline: Inline | None = None
@@ -47,7 +47,7 @@ class TestApp(Looking):
 
     @property
     def client(self) -> Client:
-        """The client of the app, on the store in memory."""
+        """The client of the app, on the store of the test."""
         return self._observed.client
 
     async def drain(self, *, advance: bool = False) -> int:
@@ -57,7 +57,8 @@ class TestApp(Looking):
         scheduled, or the next lease that runs out, again and again until nothing waits. While a server of this object
         runs it does the work, and this waits for it.
         """
-        most = MOST + sum(row.pending + row.scheduled + row.running for row in await self._store.stats())
+        store = await self._open_store()
+        most = MOST + sum(row.pending + row.scheduled + row.running for row in await store.stats())
         attempts = await self._work()
         while advance and (due := await self._next_due()) is not None:
             attempts += await self._until(due)
@@ -74,13 +75,19 @@ class TestApp(Looking):
         return attempts + await self._until(end)
 
     @asynccontextmanager
-    async def server(self, **settings: Any) -> AsyncGenerator[Server, None]:  # noqa: ANN401 - those of ServerConfig
+    async def server(self, **settings: Unpack[ServerSettings]) -> AsyncGenerator[Server, None]:
         """Run a real server for the time of a block, by the clock of the test; `settings` are those of `ServerConfig`.
 
-        At the end of the block it is stopped, and the clock is moved on when it waits for handlers that do not end.
+        At the end of the block it is stopped, and the clock is moved on when it waits for handlers that do not end. It
+        needs a store in memory: a test cannot tell whether a server still waits for a database.
         """
+        if not self._reader.answers_at_once:
+            message = (
+                "a server by the clock of a test needs a store in memory: use in_memory, or drain without a server"
+            )
+            raise InvalidValue(message)
         settings.setdefault("poll_interval", _POLL)
-        server = Server(self._observed, ServerConfig(**settings))
+        server = Server(self._observed, **settings)
         await server.start()
         self._servers.append(server)
         try:
@@ -96,7 +103,7 @@ class TestApp(Looking):
             await self._inline.close()
 
     async def close(self) -> None:
-        """Close what was opened for the test; `in_memory` does it at the end of its block."""
+        """Close what was opened for the test; it is done at the end of the block."""
         await self.close_lifespan()
         # a client in an event loop of somebody else goes with the store
         with suppress(AlreadyRunning):
@@ -108,6 +115,10 @@ class TestApp(Looking):
         loop = self._loop
         if loop is not None and not loop.is_closed() and not loop.is_running():
             loop.run_until_complete(self.close())
+
+    async def _open_store(self) -> Store:
+        await self.client.open()
+        return self.client.store
 
     @property
     def _served(self) -> bool:
@@ -126,9 +137,10 @@ class TestApp(Looking):
     async def _next_due(self) -> datetime | None:
         """Return when there is something to do again, for a job that the app knows."""
         await self.client.promote()
-        due_in = await self._store.due_in(sorted(self.app.queues))
+        store = await self._open_store()
+        due_in = await store.due_in(sorted(self.app.queues))
         due = None if due_in is None else self.clock.now() + due_in
-        running = await self._store.jobs(JobFilter(state=State.RUNNING), after=None, limit=MOST)
+        running = await store.jobs(JobFilter(state=State.RUNNING), after=None, limit=MOST)
         leases = [job.lease_expires_at for job in running if job.queue in self.app.queues and not self._served]
         return min([at for at in (due, *leases) if at is not None], default=None)
 

@@ -4,11 +4,11 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 
 from windlass.app.app import App
-from windlass.core.store import Store
 from windlass.stores.memory import MemoryStore
 from windlass.testing.app import TestApp
 from windlass.testing.blocking_app import BlockingTestApp
 from windlass.testing.clock import FakeClock
+from windlass.testing.looking import StoreReader
 from windlass.testing.rng import SteadyRng
 
 
@@ -38,8 +38,8 @@ async def in_memory(app: App, *, clock: FakeClock | None = None) -> AsyncGenerat
     ```
     """
     clock = clock or FakeClock()
-    with moved(app, clock) as store:
-        test = TestApp(app, store, clock)
+    with moved_to_memory(app, clock) as reader:
+        test = TestApp(app, reader, clock)
         try:
             yield test
         finally:
@@ -67,8 +67,8 @@ def in_memory_sync(app: App, *, clock: FakeClock | None = None) -> Generator[Blo
     ```
     """
     clock = clock or FakeClock()
-    with moved(app, clock) as store:
-        test = BlockingTestApp(app, store, clock)
+    with moved_to_memory(app, clock) as reader:
+        test = BlockingTestApp(app, reader, clock)
         try:
             yield test
         finally:
@@ -76,8 +76,8 @@ def in_memory_sync(app: App, *, clock: FakeClock | None = None) -> Generator[Blo
 
 
 @contextmanager
-def moved(app: App, clock: FakeClock) -> Generator[Store, None, None]:
-    """Put an app on an empty store in memory; what it opens there is closed by somebody else."""
+def moved_to_memory(app: App, clock: FakeClock) -> Generator[StoreReader, None, None]:
+    """Put an app on an empty store in memory; the caller closes what the app opens there."""
     store, rng = MemoryStore(clock=clock, rng=SteadyRng()), SteadyRng()
     with app.on_store(store, clock=clock, rng=rng):
-        yield store
+        yield StoreReader(store)

@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from windlass.core.errors import NotAtomicHere, UniqueConflict
+from windlass.core.errors import JobConflict, NotAtomicHere
 from windlass.core.ids import JobId
 from windlass.core.store import Store
 from windlass.testing.model import Model
 
 A = TypeVar("A")
-_REFUSALS: Final = (UniqueConflict, NotAtomicHere)
+_REFUSALS: Final = (JobConflict, NotAtomicHere)
 
 
 @dataclass(frozen=True)

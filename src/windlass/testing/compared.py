@@ -16,6 +16,7 @@ from windlass.core.clock import Clock, Rng
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job, PreparedJob, Token
+from windlass.core.looks import DeadJob, death_of
 from windlass.core.schedule import Schedule
 from windlass.core.states import State
 from windlass.core.stats import KindStats, QueueStats, Totals
@@ -155,6 +156,7 @@ class Compared(RuleBasedStateMachine):
             assert self.run(self.store.kinds(queue)) == sorted(kind for kind in ready if kind is not None)
             assert self.run(self.store.kinds(queue, ["x"])) == sorted(ready - {None, "x"}, key=str)
         assert self.run(self.store.waiting()) == _waiting(listed)
+        assert self.run(self.store.dead(None, before=None, limit=draws.MANY)) == _dead(listed)
 
     def _minutes(self) -> dict[Minute, Totals]:
         since, until = self.begun_at - timedelta(minutes=1), self.clock.now() + timedelta(minutes=1)
@@ -208,6 +210,10 @@ def _counted(row: QueueStats, jobs: Sequence[Job]) -> QueueStats:
         cancelled=states[State.CANCELLED],
         oldest_waiting=min(waiting, default=None),
     )
+
+
+def _dead(jobs: Iterable[Job]) -> list[DeadJob]:
+    return sorted((DeadJob(death_of(job), job) for job in jobs if job.state is State.DEAD), reverse=True)
 
 
 def _waiting(jobs: Iterable[Job]) -> list[KindStats]:

@@ -100,6 +100,16 @@ requests = st.builds(
 )
 
 
+class UsedId(NamedTuple):
+    """An id that was used before, for a job of the same queue, kind and tenant (`repeats`) or as it was drawn."""
+
+    pick: int
+    repeats: bool
+
+
+used_ids = st.none() | st.builds(UsedId, picks, st.booleans())
+
+
 class Ending(NamedTuple):
     """How one of the claims, of any age, is to be settled."""
 
@@ -109,10 +119,19 @@ class Ending(NamedTuple):
     then: Sequence[PreparedJob]
     kv: Mapping[bytes, bytes | None]
     far: bool
+    used: UsedId | None
+    """The id of the last job of `then`, if it is not a new one."""
 
 
 endings = st.builds(
-    Ending, picks, verdicts, st.sampled_from([True, True, False]), st.lists(prepared_jobs(), max_size=1), pairs, far
+    Ending,
+    picks,
+    verdicts,
+    st.sampled_from([True, True, False]),
+    st.lists(prepared_jobs(), max_size=1),
+    pairs,
+    far,
+    used_ids,
 )
 
 

@@ -7,8 +7,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from windlass.app.call import Call
 from windlass.app.consumer import Consumer
+from windlass.app.handle import Call
 from windlass.app.handler import Handler
 from windlass.codec import JSON, Encoded, plain
 from windlass.core.errors import DecodeError, InvalidValue

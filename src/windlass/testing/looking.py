@@ -1,11 +1,12 @@
 """Looking at what was enqueued: the assertions of a test."""
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from windlass.app.app import App
 from windlass.app.consumer import Consumer
 from windlass.app.handler import Handler
+from windlass.blocking.portal import Portal
 from windlass.core.errors import InvalidValue
 from windlass.core.filters import JobFilter
 from windlass.core.job import Job
@@ -18,16 +19,58 @@ T = TypeVar("T")
 _PAGE = 1_000
 
 
+class StoreReader:
+    """Reads a store in memory, without waiting."""
+
+    answers_at_once = True
+    """Whether every call of the store is done when the event loop has turned: then a test knows when all is quiet."""
+
+    def __init__(self, store: Store) -> None:
+        """Read `store`."""
+        self._store = store
+
+    def read(self, query: Callable[[Store], Coroutine[Any, Any, T]]) -> T:
+        """Return what `query` returns for the store."""
+        return at_once(query(self._store))
+
+    def close(self) -> None:
+        """Do nothing: the store is closed elsewhere."""
+
+
+class DatabaseReader(StoreReader):
+    """Reads a store in a database, from a thread with connections of its own: a test need not await it."""
+
+    answers_at_once = False
+
+    def __init__(self, store: Store) -> None:
+        """Read what `store` reads, and make its schema now: later a transaction of the test may hold the locks."""
+        super().__init__(store.sibling())
+        self._portal = Portal()
+        try:
+            self._portal.call(self._store.open)
+        except BaseException:
+            self.close()
+            raise
+
+    def read(self, query: Callable[[Store], Coroutine[Any, Any, T]]) -> T:
+        """Return what `query` returns for the store; a transaction that is still open is not visible to it."""
+        return self._portal.call(lambda: query(self._store))
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._portal.close(self._store.close)
+
+
 class Looking:
-    """What a test asks about the jobs of an app whose store is in memory: nothing here has to be awaited."""
+    """What a test asks about the jobs of an app: nothing here has to be awaited."""
 
     app: App
     """The app under test."""
 
-    def __init__(self, app: App, store: Store) -> None:
-        """Look at the jobs of `app` in `store`."""
+    def __init__(self, app: App, reader: StoreReader) -> None:
+        """Look at the jobs of `app` by `reader`."""
         self.app = app
-        self._store = store
+        self._reader = reader
 
     def jobs(
         self,
@@ -40,7 +83,8 @@ class Looking:
         kind = what.kind if isinstance(what, Handler) else what if isinstance(what, str) else None
         if isinstance(what, Consumer):
             queue = what.queue if queue is None else queue
-        found = at_once(_all(self._store, JobFilter(queue=queue, kind=kind, state=state)))
+        chosen = JobFilter(queue=queue, kind=kind, state=state)
+        found = self._reader.read(lambda store: _all(store, chosen))
         return [job for job in found if job.kind is None] if isinstance(what, Consumer) else found
 
     def assert_enqueued(
@@ -103,7 +147,9 @@ def assert_not_enqueued(
 def at_once(work: Coroutine[Any, Any, T]) -> T:
     """Return what `work` returns; raises `InvalidValue` when it has to wait, which a store in memory never does."""
     try:
-        work.send(None)
+        # a long look lets others go on in between; then there is nothing to wait for
+        while work.send(None) is None:
+            pass
     except StopIteration as end:
         result: T = end.value
         return result
@@ -113,7 +159,7 @@ def at_once(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _looking(app: App | Looking) -> Looking:
-    return app if isinstance(app, Looking) else Looking(app, app.client.store)
+    return app if isinstance(app, Looking) else Looking(app, StoreReader(app.client.store))
 
 
 async def _all(store: Store, chosen: JobFilter) -> list[Job]:

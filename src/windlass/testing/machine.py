@@ -66,15 +66,13 @@ class StoreMachine(ScheduleRules):
 
     @rule(
         jobs=st.lists(draws.prepared_jobs(), max_size=4),
-        same=st.none() | draws.picks,
+        used=draws.used_ids,
         repeat=st.booleans(),
         far=draws.far,
     )
-    def enqueue(self, jobs: list[PreparedJob], same: int | None, *, repeat: bool, far: bool) -> None:
+    def enqueue(self, jobs: list[PreparedJob], used: draws.UsedId | None, *, repeat: bool, far: bool) -> None:
         """Enqueue a batch, maybe with an id that was used before, maybe twice by one request."""
-        batch = self.named(jobs, far=far)
-        if batch and same is not None and self._may_have_id(batch[-1], self._pick(same)):
-            batch[-1] = batch[-1]._replace(id=self._pick(same))
+        batch = self._with_used_id(self.named(jobs, far=far), used)
         self.do(calls.enqueue(batch, self._request_id()), repeat=repeat)
 
     @rule(request=draws.requests, repeat=st.booleans())
@@ -282,6 +280,7 @@ class StoreMachine(ScheduleRules):
     def _settlement(self, ending: draws.Ending, among: Sequence[calls.Held]) -> Settlement:
         job_id, token = among[-1 - ending.pick % len(among)]
         then = self.named(ending.then, far=ending.far, queue=self.model.homes[job_id])
+        then = self._with_used_id(then, ending.used)
         settlement = Settlement(job_id, token, ending.verdict, ending.keep, then, ending.kv)
         if not ending.far and not self.model.atomic_across_queues:
             settlement = settlement._replace(kv=None)
@@ -296,9 +295,22 @@ class StoreMachine(ScheduleRules):
         self.tokens |= tokens
         self.claims += [(job.id, token) for job, token in given]
 
-    def _may_have_id(self, job: PreparedJob, job_id: JobId) -> bool:
-        """Whether a job of this id is one job: on a store that is not atomic over queues, an id is one in its queue."""
-        return self.model.atomic_across_queues or self.model.homes[job_id] == job.queue
+    def _with_used_id(self, batch: list[PreparedJob], used: draws.UsedId | None) -> list[PreparedJob]:
+        """Give the last job an id that was used before.
+
+        On a store that is not atomic over queues an id is looked up in its queue, so there it is one of the same queue.
+        """
+        if not batch or used is None:
+            return batch
+        *others, last = batch
+        job_id = self._pick(used.pick)
+        record = self.model.jobs.get(job_id)
+        if not self.model.atomic_across_queues and self.model.homes[job_id] != last.queue:
+            return batch
+        if record is not None and used.repeats:
+            old = record.job
+            return [*others, last._replace(id=job_id, queue=old.queue, kind=old.kind, tenant=old.tenant)]
+        return [*others, last._replace(id=job_id)]
 
     def _is_held(self, job_id: JobId, token: Token, worker: str) -> bool:
         record = self.model.jobs.get(job_id)

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from windlass.core.duration import later
-from windlass.core.errors import NotAtomicHere, UniqueConflict
+from windlass.core.errors import IdConflict, JobConflict, NotAtomicHere, UniqueConflict
 from windlass.core.ids import JobId
 from windlass.core.job import Delivery, Enqueued, Failure, Job, LogLine, Note, PreparedJob, Token
 from windlass.core.names import HISTORY_KEPT, LOG_LINES_KEPT
@@ -108,7 +108,7 @@ class Model:
         before = self.copy()
         try:
             return [self._enqueue(new) for new in jobs]
-        except UniqueConflict:
+        except JobConflict:
             self.__dict__.update(before.__dict__)
             raise
 
@@ -118,6 +118,9 @@ class Model:
 
     def _enqueue(self, new: PreparedJob) -> Enqueued:
         if new.id in self.jobs:
+            old = self.jobs[new.id].job
+            if (old.queue, old.kind, old.tenant) != (new.queue, new.kind, new.tenant):
+                raise IdConflict(new.id, new.queue, new.kind, new.tenant)
             return Enqueued(new.id, created=False)
         key = new.unique
         if key is not None and (holder := self._holder(key.name)) is not None:
@@ -194,7 +197,7 @@ class Model:
             for new in settlement.then:
                 self._enqueue(new)
             self.kv.put(settlement.kv or {})
-        except UniqueConflict as conflict:
+        except JobConflict as conflict:
             self.__dict__.update(before.__dict__)
             return conflict
         return Settled.DONE
@@ -267,6 +270,7 @@ class Model:
                 return Changed.KEY_HELD
             if key.until != "time":
                 self._hold(record, key)
+        self._note_retry(record)
         self._wait(record, self.now)
         record.job = record.job._replace(
             attempt=0, last_error=None, finished_at=None, result=None, result_codec=None, cancel_requested=False
@@ -415,6 +419,12 @@ class Model:
         *before, last = record.job.history
         ended = last._replace(ended_at=self.now, outcome=outcome, failure=failure)
         record.job = record.job._replace(history=(*before, ended))
+
+    def _note_retry(self, record: Record) -> None:
+        job = record.job
+        ended_at = job.finished_at or self.now
+        *before, last = job.history or [Delivery(0, 0, ended_at, ended_at, None, "cancelled")]
+        record.job = job._replace(history=(*before, last._replace(retried_at=self.now)))
 
     def _drop(self, record: Record) -> None:
         if record.settled_by is not None:

@@ -6,6 +6,7 @@ import pytest
 
 import windlass
 from windlass import Client, NewJob
+from windlass.cli.top import frame as frames
 from windlass.cli.top.frame import Looker
 from windlass.cli.top.rows import dead_table, job_table, queue_table, server_table
 from windlass.cli.top.summary import summary
@@ -26,6 +27,21 @@ def clock() -> FakeClock:
 async def client(new_store: Callable[[], Store], clock: FakeClock) -> AsyncIterator[Client]:
     async with windlass.connect(new_store(), clock=clock, max_attempts=1) as client:
         yield client
+
+
+async def test_a_frame_has_the_jobs_that_died_last(
+    client: Client, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames, "DEAD", 2)
+    await client.enqueue_many([NewJob("email") for _ in range(3)])
+    first, second, third = await client.claim_many("email", limit=3)
+    for claim in (third, second, first):
+        clock.advance(1)
+        await client.dead_letter(claim, "refused")
+
+    frame = await Looker(client).look()
+
+    assert [job.id for job in frame.dead] == [first.job.id, second.job.id]
 
 
 async def test_a_frame_shows_queues_jobs_servers_and_what_died_and_how_fast(client: Client, clock: FakeClock) -> None:

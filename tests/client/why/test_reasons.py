@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from windlass.client.why import Known, Reason, reasons
 from windlass.core.ids import JobId
-from windlass.core.job import Delivery, Job, Progress
+from windlass.core.job import Delivery, Failure, Job, Progress
 from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import Moved
 from windlass.core.schedule import Schedule
@@ -30,6 +30,7 @@ SERVER = ServerRecord(
     id="web#1", name="web", host="box", pid=7, version="1", started_at=NOW, seen_at=NOW,
     queues=("email",), kinds=("send",), details={"slots": "2"},
 )  # fmt: skip
+STOPPING = replace(SERVER, details={"slots": "2", "stopping": "yes"})
 NIGHTLY = Schedule(
     id="nightly", rule="@daily", queue="email", codec="json", priority=1000, max_attempts=5, declared=True,
     next_run_at=NOW + 60 * SECOND,
@@ -67,6 +68,15 @@ TABLE: dict[str, tuple[Known, list[str]]] = {
     "ready": (known(WAITING, SERVER), ["ready"]),
     "paused": (known(WAITING, SERVER, queue=QueueStats("email", paused=True)), ["queue_paused"]),
     "no server": (known(), ["no_server"]),
+    "a job that an operator retried": (
+        known(WAITING._replace(delivery=1, history=(ended("failed")._replace(retried_at=NOW),)), SERVER),
+        ["retried", "ready"],
+    ),
+    "a job that was retried before its first claim": (
+        known(WAITING._replace(history=(ended("cancelled", 0)._replace(retried_at=NOW),)), SERVER),
+        ["retried", "ready"],
+    ),
+    "a server that stops": (known(WAITING, STOPPING), ["no_server"]),
     "silent servers": (known(WAITING, SILENT), ["no_server"]),
     "a server that works nothing": (known(WAITING, replace(SERVER, queues=())), ["no_server"]),
     "queue of nobody": (known(WAITING, replace(SERVER, queues=("emial",))), ["queue_not_worked"]),
@@ -189,6 +199,7 @@ NAMES = st.sampled_from(["email", "send", "web#1", "\x1b[2J", "名"])
 DELIVERIES = st.builds(
     Delivery, st.integers(1, 9), st.integers(1, 9), st.just(NOW), TIMES, st.none() | NAMES,
     st.sampled_from([None, "failed", "rescued", "snoozed", "released", "strange"]),
+    st.none() | st.builds(Failure, st.text(max_size=300), st.none() | NAMES, module=st.none() | NAMES), TIMES,
 )  # fmt: skip
 JOBS = st.builds(
     WAITING._replace,
@@ -225,3 +236,20 @@ def test_whatever_is_known_there_is_a_reason(
 
     assert told
     assert all(reason.message and reason.advice != "" for reason in told)
+
+
+def test_a_job_that_was_set_aside_and_retried_is_not_called_cancelled() -> None:
+    job = WAITING._replace(history=(ended("failed", 0)._replace(retried_at=NOW),))
+
+    [retried, _] = reasons(known(job, SERVER))
+
+    assert retried.message.endswith("it had ended as failed before its first claim")
+
+
+def test_the_advice_for_a_damaged_job_is_a_call_that_its_state_allows() -> None:
+    damaged = WAITING._replace(damage="codec is empty")
+    advice = {state: reasons(known(damaged._replace(state=state), SERVER))[0].advice or "" for state in State}
+
+    retry = f"windlass jobs retry {ID}"
+    assert {state for state, text in advice.items() if retry in text} == {State.DEAD, State.CANCELLED}
+    assert "no worker" not in advice[State.SUCCEEDED]

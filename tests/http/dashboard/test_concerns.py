@@ -32,6 +32,13 @@ def test_a_silent_server_works_on_nothing() -> None:
     assert found(left, servers=(a_server("left", silent_for=60),)) == [("unworked", "left"), ("silent", "name")]
 
 
+def test_a_server_that_stops_works_on_nothing_more() -> None:
+    left = QueueStats("left", pending=2, oldest_waiting=LONG_DUE)
+    stopping = replace(a_server("left"), details={"stopping": "yes"})
+
+    assert found(left, servers=(stopping,)) == [("unworked", "left")]
+
+
 def test_what_is_taken_or_has_just_come_is_no_concern() -> None:
     claimed = QueueStats("claimed", pending=2, running=1, oldest_waiting=LONG_DUE)
     new = QueueStats("new", pending=2, oldest_waiting=LONG_DUE + timedelta(seconds=1))

@@ -9,12 +9,13 @@ import pytest
 from tests.client.given_dead import SECOND, a_dead_job, died
 from tests.http.dashboard.given_dashboard import Element, a_dashboard
 from tests.http.given_app import LIMITED
+from windlass import NewJob
 from windlass.api.roles import Role
 from windlass.client.error_groups import ErrorGroups
 from windlass.http.dashboard.bulk_change import all_of, group_of
 from windlass.http.dashboard.pages import dead
 from windlass.http.dashboard.seen import Kept
-from windlass.testing.clock import START
+from windlass.testing.clock import START, FakeClock
 
 TEXT = "host # said no"
 OPENED = f"/dead?error={quote(TEXT)}"
@@ -73,6 +74,22 @@ async def test_one_group_shows_its_jobs_the_newest_first_page_by_page(monkeypatc
     assert shown == ids[4::-1]
     assert [cell.text for cell in pages[0].one("tbody").all("td")][1:5] == ["host 4 said no", "(raw)", "mail", "1 of 3"]
     assert pages[0].all("a", class_="row")[0].attributes["href"] == f"/jobs/{ids[4]}"
+
+
+async def test_of_the_jobs_of_a_group_the_last_to_die_comes_first() -> None:
+    clock = FakeClock()
+    async with a_dashboard(clock=clock) as given:
+        await given.client.enqueue_many([NewJob("mail") for _ in range(3)])
+        first, second, third = await given.client.claim_many("mail", limit=3)
+        for claim in (second, third, first):
+            clock.advance(1)
+            await given.client.dead_letter(claim, f"Boom: {claim.job.seq}")
+
+        every, of_one = await given.page("/dead"), await given.page("/dead?error=Boom")
+
+    shown = [row.attributes["data-key"] for row in of_one.all("tr") if "data-key" in row.attributes]
+    assert shown == [claim.job.id for claim in (first, third, second)]
+    assert f"Boom {first.job.seq}" in every.one("tbody").text
 
 
 @pytest.mark.parametrize("action", ["retry", "delete"])

@@ -123,8 +123,8 @@ async def _regions(given: WatchedDashboard, filled: Sequence[Filled]) -> AsyncGe
         for target in _targets(path, filled):
             async with given.watch(target) as browser:
                 await given.clock.let_pass(1)
-                told = browser.told()
-            for html in told[0]["regions"].values():
+                told = await browser.change()
+            for html in told["regions"].values():
                 yield path, read(html.encode())
 
 

@@ -141,6 +141,30 @@ async def test_each_delivery_is_told_the_newest_first_with_its_error_folded() ->
     assert "int(text)" in oldest.one("details").one("pre").text
 
 
+class Missing(Exception): ...
+
+
+async def test_an_operators_retry_stands_with_the_delivery_before_it() -> None:
+    async with a_dashboard(max_attempts=1, clock=(clock := FakeClock())) as given:
+        client = given.client
+        dead, unclaimed = (await client.enqueue("mail")).id, (await client.enqueue("later")).id
+        claim = await client.claim("mail")
+        assert claim is not None
+        await client.nack(claim, Missing("no"))
+        await client.cancel(unclaimed)
+        clock.advance(60)
+        await client.retry(dead)
+        await client.retry(unclaimed)
+
+        [after_one] = (await given.page(f"/jobs/{dead}")).one("ol", class_="timeline").all("li")
+        [before_all] = (await given.page(f"/jobs/{unclaimed}")).one("ol", class_="timeline").all("li")
+
+    assert after_one.one(class_="error").text == f"{__name__}.Missing: no"
+    assert "Retried by an operator at 2026-01-01 12:01:00" in after_one.text
+    assert "0 cancelled before the first claim" in before_all.text
+    assert "Retried by an operator at 2026-01-01 12:01:00" in before_all.text
+
+
 async def test_it_tells_why_a_job_stands_where_it_stands() -> None:
     async with a_dashboard() as given:
         made = (await given.client.enqueue("mine")).id
@@ -183,7 +207,7 @@ async def test_what_a_job_enqueued_and_who_enqueued_it_is_linked(monkeypatch: py
         (b"\xff\x00", "2 bytes, bytes", "000000 ff 00"),
         (b"", "0 bytes, text", None),
         (Encoded(b"\xff", "sealed"), "1 bytes, bytes, written by codec 'sealed', which is not read here", "000000 ff"),
-        (["x" * 30_000], f"29.3 KiB, JSON; the first {MOST_TEXT:,} of 30,008 characters", None),
+        (["x" * 30_000], f"29.3 KiB, JSON; the first {MOST_TEXT:,} characters", None),
         (b"\xff" * 5_000, f"4.9 KiB, bytes; the first {MOST_BYTES:,} of 5,000 bytes", None),
     ],
 )

@@ -10,6 +10,7 @@ from windlass.client.look_back import look_back
 from windlass.core.filters import JobFilter
 from windlass.http.dashboard import job_search
 from windlass.http.dashboard.job_search import having, reach_of
+from windlass.http.payload_reading import PayloadReading
 from windlass.testing import FakeClock
 
 ANYTHING = JobFilter()
@@ -30,7 +31,8 @@ async def _found(
     found: list[str] = []
     before: int | None = None
     while True:
-        step = having(client.store, chosen, text, await reach_of(client.store, chosen, reads=reads))
+        reach = await reach_of(client.store, chosen, reads=reads)
+        step = having(client.store, chosen, text, reach, PayloadReading(client.clock).of("tester"))
         page = await look_back(step, limit=limit, before=before, clock=client.clock, seconds=-1.0)
         assert len(page.jobs) <= limit
         found += [job.payload.decode() for job in page.jobs]
@@ -132,7 +134,11 @@ async def test_who_may_not_read_payloads_learns_nothing_by_where_a_page_ends(cli
     await client.enqueue_many([NewJob("a", {"password": "canary"}) for _ in range(5)])
     reach = await reach_of(client.store, ANYTHING, reads=False)
 
-    secret, nothing = [await having(client.store, ANYTHING, text, reach)(None, 2) for text in ("canary", "nothing")]
+    reading = PayloadReading(client.clock).of("tester")
+
+    secret, nothing = [
+        await having(client.store, ANYTHING, text, reach, reading)(None, 2) for text in ("canary", "nothing")
+    ]
 
     assert secret == nothing
 

@@ -29,7 +29,7 @@ async def test_the_overview_costs_one_query_each_interval_and_few_others_in_betw
         await given.interval()
         told = [await given.interval() for _ in range(INTERVALS)]
 
-    assert all(calls["stats"] == 1 for calls in told)
+    assert all(calls["GetStats"] == 1 for calls in told)
     others = sum(calls.total() for calls in told) - INTERVALS
     assert others <= INTERVALS // 3, told
 
@@ -42,7 +42,7 @@ async def test_what_several_pages_need_is_asked_for_once_in_an_interval() -> Non
         await given.interval()
 
         assert [each.told()[0]["regions"].keys() >= {"counts"} for each in seen] == [True] * len(paths)
-        assert (await given.interval())["stats"] == 1
+        assert (await given.interval())["GetStats"] == 1
 
 
 async def test_who_may_see_less_shares_nothing_with_who_may_see_all() -> None:
@@ -101,7 +101,7 @@ async def test_of_more_pages_than_an_interval_looks_at_each_has_its_turn() -> No
 
         for turns in range(1, 4):
             calls = await given.interval()
-            assert (calls["audit"], calls["stats"]) == (MOST_LOOKS, 1), turns
+            assert (calls["ListAudit"], calls["GetStats"]) == (MOST_LOOKS, 1), turns
         told = [each.told() for each in seen]
         await _note(given, "alice")
         for _ in range(3):
@@ -182,7 +182,7 @@ async def test_nothing_is_looked_at_when_nobody_watches_and_again_when_somebody_
             again = await given.interval()
             told = browser.told()
 
-    assert (quiet.total(), timers, again["audit"] > 0, len(told)) == (0, 0, True, 1)
+    assert (quiet.total(), timers, again["ListAudit"] > 0, len(told)) == (0, 0, True, 1)
 
 
 async def test_a_stop_ends_every_stream_and_takes_no_more() -> None:

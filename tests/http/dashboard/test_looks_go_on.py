@@ -23,14 +23,14 @@ async def test_a_look_that_hangs_is_told_of_and_stops_no_other_page() -> None:
         await asyncio.Event().wait()
 
     async with a_watched_dashboard() as given, given.watch("/audit") as one, given.watch("/servers") as other:
-        given.store.__dict__["audit"] = hangs
+        vars(given.store)["audit"] = hangs
         await given.clock.let_pass(LATE)
         late = one.told(), other.told()
         await given.clock.let_pass(PATIENCE - LATE)
         told, others = one.told(), other.told()
         await given.clock.let_pass(PATIENCE - 1)
         again = one.told()
-        del given.store.__dict__["audit"]
+        del vars(given.store)["audit"]
         await given.clock.let_pass(PATIENCE)
 
         # those who wait behind it see what is old as well
@@ -47,7 +47,7 @@ async def test_nothing_is_left_of_a_look_that_hangs_when_the_app_closes() -> Non
 
     before = asyncio.all_tasks()
     async with a_watched_dashboard() as given:
-        given.store.__dict__["stats"] = hangs
+        vars(given.store)["stats"] = hangs
         async with given.watch("/audit"):
             await given.interval()
             given.app.stop_waiting()

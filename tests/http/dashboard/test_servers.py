@@ -50,6 +50,15 @@ def runs(found: Element) -> list[str]:
     return [link.attributes["href"].rpartition("/")[2] for link in found.one(class_="runs").all("a", class_="row")]
 
 
+async def test_a_server_that_stops_is_shown_as_stopping(given: GivenDashboard) -> None:
+    await beat(given, "box#1", {"slots": "3", "stopping": "yes"}, running=2)
+
+    page = await given.page("/servers", who=Role.VIEW)
+
+    assert "box stopping" in panel(page, "box#1").text
+    assert "0 servers live, 1 stopping: it claims no more, and waits for what still runs." in page.text
+
+
 async def test_each_server_tells_where_it_is_and_how_much_it_does(given: GivenDashboard) -> None:
     await beat(given, "box#1", host="box.example", pid=7, version="1.2.3", kinds=("send", "sort"))
     await claim(given, "box#1", 2)

@@ -1,9 +1,8 @@
 """Browsers that watch pages, without a server and by the time of a test, and what it costs the store."""
 
 import asyncio
-import inspect
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
@@ -16,10 +15,15 @@ from windlass.client.client import Client
 from windlass.codec import JSON
 from windlass.connect import open_store
 from windlass.core.errors import StoreUnavailable
+from windlass.core.job import Claim, Enqueued, PreparedJob
+from windlass.core.joined_transaction import BorrowedConnection, JoinedTransaction
+from windlass.core.requests import ClaimRequest, Settlement, SettleResult
 from windlass.core.settings import QueueSettings, resolve
+from windlass.core.store import Features, Store
+from windlass.core.store_calls import Command, Query
+from windlass.core.topics import Topic
 from windlass.http.dashboard.endpoints import LIVE
 from windlass.http.dashboard.pages.table import VIEWS
-from windlass.http.scoped import ScopedStore
 from windlass.system import TaskSpawn
 from windlass.testing import FakeClock, SeededRng
 
@@ -27,29 +31,62 @@ T = TypeVar("T")
 
 PATHS = tuple(view.path for view in VIEWS)
 """Of all pages; that of one job has a gap in it."""
-_LOOKS = frozenset(name for name, _ in inspect.getmembers(ScopedStore, inspect.iscoroutinefunction))
 
 
-class CountedStore:
-    """Lets every call through, counted by its name; or none, while it is away."""
+class CountedStore(Store):
+    """Lets every call through, counted by its kind; or none, while it is away."""
 
-    def __init__(self, store: Any) -> None:  # noqa: ANN401 - it stands for any
+    def __init__(self, store: Store) -> None:
         self._store = store
         self.calls = Counter[str]()
         self.away = False
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the store has
-        method = getattr(self._store, name)
-        return self._counted(name, method) if name in _LOOKS - {"open", "close"} else method
+    @property
+    def features(self) -> Features:
+        return self._store.features
 
-    def _counted(self, name: str, method: Any) -> Any:  # noqa: ANN401 - whatever the store has
-        async def counted(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - whatever the store takes
-            self.calls[name] += 1
-            if self.away:
-                raise StoreUnavailable("the store is away: start it again", retryable=True)
-            return await method(*args, **kwargs)
+    async def open(self) -> None:
+        await self._store.open()
 
-        return counted
+    async def close(self) -> None:
+        await self._store.close()
+
+    def sibling(self) -> Store:
+        return self._store.sibling()
+
+    def listen(self, topics: Collection[Topic], ring: Callable[[], None]) -> Callable[[], None]:
+        return self._store.listen(topics, ring)
+
+    def join(self, borrowed: BorrowedConnection) -> JoinedTransaction:
+        return self._store.join(borrowed)
+
+    def transaction(self) -> AbstractAsyncContextManager[Any]:
+        return self._store.transaction()
+
+    async def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> list[Enqueued]:
+        self._count("EnqueueJobs")
+        return await self._store.enqueue(jobs, request_id=request_id)
+
+    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+        self._count("ClaimJobs")
+        return await self._store.claim(request, request_id=request_id)
+
+    async def settle(self, settlements: Sequence[Settlement], *, request_id: str | None = None) -> list[SettleResult]:
+        self._count("SettleClaims")
+        return await self._store.settle(settlements, request_id=request_id)
+
+    async def do(self, command: Command[T], *, request_id: str | None = None) -> T:
+        self._count(type(command).__name__)
+        return await self._store.do(command, request_id=request_id)
+
+    async def ask(self, query: Query[T]) -> T:
+        self._count(type(query).__name__)
+        return await self._store.ask(query)
+
+    def _count(self, call: str) -> None:
+        self.calls[call] += 1
+        if self.away:
+            raise StoreUnavailable("the store is away: start it again", retryable=True)
 
 
 class Watching(Stream):
@@ -64,6 +101,13 @@ class Watching(Stream):
         told = [self.parts.get_nowait() for _ in range(self.parts.qsize())]
         return [change_in(part) for part in told if part.startswith(b"data:")]
 
+    async def change(self) -> Any:  # noqa: ANN401 - the JSON edge
+        """Return the next change when it comes: a large payload is read in a thread, which no clock of a test moves."""
+        async with asyncio.timeout(10):
+            while not (part := await self.parts.get()).startswith(b"data:"):
+                pass
+        return change_in(part)
+
 
 class WatchedDashboard(GivenDashboard):
     """A dashboard on a store whose calls are counted, by a clock that a test moves."""
@@ -71,10 +115,9 @@ class WatchedDashboard(GivenDashboard):
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.store = CountedStore(open_store("memory://", clock=self.clock, rng=SeededRng()))
-        store: Any = self.store
         super().__init__(
             Client(
-                store,
+                self.store,
                 resolve(QueueSettings(), None),
                 codec=JSON,
                 clock=self.clock,

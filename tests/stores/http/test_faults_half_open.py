@@ -11,7 +11,7 @@ import pytest
 from tests.stores.http.served import Bench, benched
 from windlass import OutcomeUnknown, StoreUnavailable
 from windlass.core.requests import ClaimRequest, Settled
-from windlass.stores.http import moves
+from windlass.stores.http import batches
 from windlass.testing.conformance.given import a_job, settlement
 
 DEADLINE: Final = 1.0
@@ -22,7 +22,7 @@ LEASE: Final = timedelta(minutes=10)
 
 
 async def test_enqueues_that_wait_behind_many_others_end_in_time_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moves, "MOST_TOGETHER", 10)
+    monkeypatch.setattr(batches, "MOST_TOGETHER", 10)
     async with benched(options=OPTIONS) as bench:
         await bench.through.enqueue([a_job("q")])
 
@@ -33,7 +33,7 @@ async def test_enqueues_that_wait_behind_many_others_end_in_time_too(monkeypatch
 
 
 async def test_settlements_that_wait_behind_many_others_end_in_time_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moves, "MOST_TOGETHER", 10)
+    monkeypatch.setattr(batches, "MOST_TOGETHER", 10)
     async with benched(options=OPTIONS) as bench:
         await bench.through.enqueue([a_job("q") for _ in range(100)])
         claims = await bench.through.claim(ClaimRequest(["q"], 100, LEASE))

@@ -10,16 +10,17 @@ import pytest
 
 from tests.stores.http.served import Bench, benched
 from tests.stores.redis.calls import LOOKS, WRITES, Scenario, a_claim, alike, enqueue, seen, set_paused, settlement
-from windlass.api.operations import OPERATIONS, Repeat
+from windlass.api.operations import OPERATIONS
 from windlass.core.errors import OutcomeUnknown, StoreUnavailable
 from windlass.core.requests import Settled
+from windlass.core.store_calls import RepeatSafety
 from windlass.testing.conformance.fixtures import soon
 from windlass.testing.conformance.given import a_job
 
 NAME: Final = "name"
 AUDIT: Final = 5
 """The place of what people did, in what is seen."""
-KEPT_BY_THE_PROCESS: Final = {each.name for each in OPERATIONS if each.repeat is Repeat.REPLY}
+KEPT_BY_THE_PROCESS: Final = {each.name for each in OPERATIONS if each.repeat is RepeatSafety.REPLY}
 FORGOTTEN: Final = [each for each in WRITES if each.__name__ in KEPT_BY_THE_PROCESS]
 KNOWN: Final = [each for each in WRITES if each not in FORGOTTEN]
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.stores.http.served import Bench, benched
+from windlass.core.commands import UnpackJobs
 from windlass.core.errors import InvalidValue, StoreMoved, StoreUnavailable
 from windlass.core.ids import JobId
 from windlass.core.moving import HeldKey, Moved, Packed, Parcel
@@ -86,8 +87,8 @@ async def test_a_store_that_has_gone_says_where_to_and_is_not_asked_again(bench:
 
 
 async def test_what_is_too_much_for_one_call_goes_in_parts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("moves", "looks", "moving"):
-        monkeypatch.setattr(f"windlass.stores.http.{module}.MOST_JOBS", 3)
+    for module in ("api.carried_call", "api.moving", "stores.http.batches"):
+        monkeypatch.setattr(f"windlass.{module}.MOST_JOBS", 3)
     store, minute = bench.through, datetime(2026, 1, 1, tzinfo=UTC)
     jobs = [a_job(NAME) for _ in range(8)]
     ids = [job.id for job in jobs]
@@ -147,3 +148,12 @@ async def test_a_parcel_that_is_too_large_for_one_call_is_refused_whole(bench: B
 async def test_an_id_that_is_none_leads_nowhere_else(bench: Bench, job_id: str) -> None:
     with pytest.raises((StoreUnavailable, InvalidValue)):
         await bench.direct.place(JobId(job_id))
+
+
+async def test_a_parcel_that_is_repeated_by_its_request_id_is_unpacked_once(bench: Bench) -> None:
+    unpack = UnpackJobs(Parcel("m", NAME, 1, Packed([], [])))
+
+    assert await bench.through.do(unpack, request_id="unpack-1")
+
+    assert await bench.through.do(unpack, request_id="unpack-1")
+    assert not await bench.through.do(unpack, request_id="another")

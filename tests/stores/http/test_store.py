@@ -15,6 +15,7 @@ from tests.http.in_process import TOKEN, InProcess
 from tests.stores.http.served import Bench, benched
 from tests.stores.redis.calls import LOOKS, MINUTE, WRITES, settlement, wanting
 from windlass.connect import open_store
+from windlass.core.commands import CancelJobs, FreeLock
 from windlass.core.errors import (
     ClientClosed,
     InvalidURL,
@@ -50,8 +51,12 @@ async def bench() -> AsyncIterator[Bench]:
 @pytest.fixture
 def three_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a call take three of whatever it is about."""
-    for module in ("moves", "looks"):
-        monkeypatch.setattr(f"windlass.stores.http.{module}.MOST_JOBS", 3)
+    for module in (
+        "api.carried_call",
+        "api.schedules",
+        *(f"stores.http.{each}" for each in ("batches", "commands", "queries")),
+    ):
+        monkeypatch.setattr(f"windlass.{module}.MOST_JOBS", 3)
 
 
 async def test_what_it_can_do_is_known_before_it_is_opened(bench: Bench) -> None:
@@ -390,3 +395,23 @@ async def test_two_serving_processes_on_one_store_are_told_apart(tmp_path: objec
         await store.close()
     await one.stop()
     await two.stop()
+
+
+async def test_a_command_that_is_repeated_by_its_request_id_is_done_once(bench: Bench) -> None:
+    assert await bench.through.lock("l", "h", MINUTE)
+
+    freed = [await bench.through.do(FreeLock("l", "h"), request_id="free-l") for _ in range(2)]
+
+    assert freed == [True, True]
+    assert not await bench.through.unlock("l", "h")
+
+
+@pytest.mark.usefixtures("three_at_a_time")
+async def test_each_part_of_a_large_command_is_done_once_by_its_request_id(bench: Bench) -> None:
+    jobs = [a_job(NAME) for _ in range(7)]
+    await bench.through.enqueue(jobs)
+    command = CancelJobs([job.id for job in jobs], KEEP_ALL)
+
+    cancelled = [await bench.through.do(command, request_id="cancel-all") for _ in range(2)]
+
+    assert cancelled == [[CancelOutcome.REMOVED] * 7] * 2

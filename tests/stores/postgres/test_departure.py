@@ -12,6 +12,7 @@ import pytest
 from tests.stores.postgres.moves.moving import Mover
 from tests.stores.postgres.racing import connection_to, opened, opened_many, settlement, wanting
 from windlass.borrow import borrow
+from windlass.core.commands import SetMoved
 from windlass.core.errors import StoreMoved, StoreUnavailable, UniqueConflict
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.moving import Moved
@@ -210,7 +211,7 @@ async def test_an_enqueue_whose_reply_was_lost_before_the_move_has_its_answer(sc
     mover = Mover(schema)
     job, other = a_job("q"), a_job("q")
     await mover.do(lambda changes: insert_plain(changes, [job], "request-1"))
-    await mover.do(set_moved, AWAY)
+    await mover.do(set_moved, SetMoved(AWAY))
 
     def repeated(jobs: list[PreparedJob], request_id: str) -> Callable[[Changes], Work[list[Enqueued]]]:
         def again(changes: Changes) -> Work[list[Enqueued]]:

@@ -71,6 +71,7 @@ CALLS: Final[dict[str, Callable[[Store], Awaitable[Any]]]] = {
     "timed_keys": lambda store: store.timed_keys(limit=10),
     "take_keys": lambda store: store.take_keys([HeldKey("global|||k", ID, "time", NOW, b"")]),
     "newest": lambda store: store.newest(JobFilter(), before=None, limit=10, most=10),
+    "dead": lambda store: store.dead("q", before=None, limit=10),
     "place": lambda store: store.place(ID),
     "timings": lambda store: store.timings(since=NOW, until=NOW + MINUTE),
     "get": lambda store: store.get([ID]),
@@ -87,8 +88,9 @@ CALLS: Final[dict[str, Callable[[Store], Awaitable[Any]]]] = {
     "stranded": lambda store: store.stranded(dead_after=MINUTE),
     "check": lambda store: store.check(),
 }
-NOT_OF_THE_DATABASE: Final = {"open", "close", "sibling", "listen", "join", "ended_servers", "features"}
-ELSEWHERE: Final = {"enqueue", "transaction"}
+NOT_OF_THE_DATABASE: Final = {"open", "is_prepared", "close", "sibling", "listen", "join", "ended_servers", "features"}
+# every call here is a command or a query
+ELSEWHERE: Final = {"enqueue", "transaction", "do", "ask"}
 
 
 @pytest.fixture

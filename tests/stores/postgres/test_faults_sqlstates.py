@@ -276,6 +276,7 @@ LOOKS: Final[dict[str, Call]] = {
     "stranded": lambda store: store.stranded(dead_after=MINUTE),
     "check": lambda store: store.check(),
     "newest": lambda store: store.newest(JobFilter(queue="q"), before=None, limit=10, most=10),
+    "dead": lambda store: store.dead("q", before=None, limit=10),
     "place": lambda store: store.place(JobId(str(uuid4()))),
     "timings": lambda store: store.timings(since=NOW, until=NOW + MINUTE),
     "moved": lambda store: store.moved(),
@@ -283,7 +284,20 @@ LOOKS: Final[dict[str, Call]] = {
     "unpacked": lambda store: store.unpacked("move", "q"),
     "timed_keys": lambda store: store.timed_keys(limit=10),
 }
-ELSEWHERE: Final = {"open", "close", "sibling", "listen", "join", "ended_servers", "features", "transaction"}
+ELSEWHERE: Final = {
+    # every call here is a command or a query
+    "do",
+    "ask",
+    "open",
+    "is_prepared",
+    "close",
+    "sibling",
+    "listen",
+    "join",
+    "ended_servers",
+    "features",
+    "transaction",
+}
 LEFT: Final = """
 select
     array(

@@ -99,7 +99,7 @@ async def test_keys_ids_and_all_that_a_job_can_have_are_written(client: Client, 
         "email", b"\x00\xff", kind="mail", priority=3, delay=60, headers={"a": "é"}, tenant="t", unique="key",
         kv={"key": b"\x00"}, connection=caller.connection,
     )  # fmt: skip
-    again = await client.enqueue("email", id=first.id, connection=caller.connection)
+    again = await client.enqueue("email", id=first.id, kind="mail", tenant="t", connection=caller.connection)
     kept = await client.enqueue("email", tenant="t", unique="key", connection=caller.connection)
     replaced = await client.enqueue(
         "email", b"newer", tenant="t", unique=Unique("key", on_conflict="replace"), connection=caller.connection

@@ -18,8 +18,8 @@ from tests.postgres.proxy import Proxy
 from tests.stores.postgres.ways import sqlalchemy_url
 from windlass import App, Context, Fixed, Job, OutcomeUnknown, QueueSettings, Server, State
 from windlass.borrow.borrow import borrow_back
+from windlass.core.joined_transaction import JoinedTransaction
 from windlass.core.requests import Settlement
-from windlass.core.store import Joined
 from windlass.core.verdict import ToSucceeded
 
 Insert = Callable[[Context, str], Awaitable[None]]
@@ -227,7 +227,7 @@ async def test_where_nobody_can_tell_it_is_said_so(proxy: Proxy, app: App, mine:
     assert claim is not None
     settlement = Settlement(claim.job.id, claim.token, ToSucceeded(), keep=True)
     proxy.drop_reply(is_ours(mine))
-    joined: list[Joined] = []
+    joined: list[JoinedTransaction] = []
 
     async def settle() -> None:
         async with app.client.store.transaction() as connection:

@@ -3,14 +3,19 @@
 from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
+import psycopg
 import pytest
+from psycopg.types.string import TextLoader
 
+from tests.postgres.cluster import dsn_of, schema_of
 from tests.postgres.ready import ready_schema
 from tests.stores.postgres.moves.moving import Counted, Mover
 from windlass.core.filters import JobFilter
-from windlass.core.looks import JobPage
-from windlass.stores.postgres import newest_looks
-from windlass.stores.postgres.newest_looks import newest
+from windlass.core.looks import NO_TIME, DeadJob, JobPage
+from windlass.core.queries import ListDeadJobs, ListNewestJobs
+from windlass.stores.postgres import newest_queries
+from windlass.stores.postgres.newest_queries import dead, newest
+from windlass.stores.postgres.statements import sql
 
 PARENT: Final = "0199a3c2-7f4e-7000-8000-00000000000a"
 # of 6,000 jobs the first are of a rare queue, a few run, are dead or scheduled, four are a tenant's, some of a kind
@@ -60,7 +65,7 @@ async def mover(url: str) -> AsyncIterator[Mover]:
 async def look(mover: Mover, chosen: JobFilter, before: int | None = None) -> tuple[JobPage, list[str]]:
     """Return a page of up to three jobs, and the statements that it took."""
     counted = Counted()
-    page = await mover.look(lambda: counted(newest(chosen, before, 3, MOST)))
+    page = await mover.look(lambda changes: counted(newest(changes, ListNewestJobs(chosen, before, 3, MOST))))
     return page, counted.statements
 
 
@@ -86,6 +91,50 @@ async def test_few_records_are_found_by_an_index_however_old_they_are(
 
     assert [job.seq for job in page.jobs] == found
     assert statements == ["records", statement]
+
+
+async def test_dead_jobs_are_found_by_the_time_of_their_death_and_last_those_without_one() -> None:
+    with ready_schema() as url:
+        mover = Mover(url)
+        mover.run(FILL)
+        mover.run("""
+            update windlass_job set finished_at = '2025-01-01 00:00:00.000001+00' where seq = 8;
+            update windlass_job set finished_at = '9999-12-31 23:59:59.999999+00' where seq = 2;
+            update windlass_job set finished_at = null where seq in (88, 888);
+        """)
+        counted = Counted()
+        every = await mover.look(lambda changes: counted(dead(changes, ListDeadJobs(None, None, 2))))
+        one_by_one: list[DeadJob] = []
+        while page := await mover.look(dead, ListDeadJobs(None, one_by_one[-1].death if one_by_one else None, 1)):
+            one_by_one += page
+        of_one = await mover.look(dead, ListDeadJobs("rare", None, 10))
+        await mover.connections.close()
+
+    assert counted.statements == ["records", "deaths"]
+    assert [each.job.seq for each in one_by_one] == [2, 8, 888, 88]
+    assert [each.death.at for each in one_by_one] == [253402300799999999, 1735689600000001, NO_TIME, NO_TIME]
+    assert every == one_by_one[:2]
+    assert of_one == one_by_one[:1]
+
+
+@pytest.mark.parametrize("at, found", [("infinity", [8]), ("20000-01-01 00:00:00.000007+00", [8]), ("-infinity", [])])
+def test_a_time_of_death_that_no_datetime_can_hold_is_a_position_too(at: str, found: list[int]) -> None:
+    """A page leads on from such a job, as from any other."""
+
+    def page(position: str) -> list[tuple[int, int]]:
+        rows = connection.execute(f"execute deaths(array['q2'], {position}, 10)".encode())
+        return [(place, seq) for place, seq, *_ in rows]
+
+    with ready_schema() as url, psycopg.connect(dsn_of(url), options=f"-c search_path={schema_of(url)}") as connection:
+        connection.adapters.register_loader("timestamptz", TextLoader)
+        connection.execute(FILL.encode())
+        connection.execute("update windlass_job set queue = 'q2', finished_at = %s where seq = 2", [at])
+        connection.execute(f"prepare deaths as {sql('deaths')}".encode())
+        places = {seq: place for place, seq in page("9223372036854775807, 9223372036854775807")}
+        rest = page(f"{places[2]}, 2")
+
+    assert places.keys() == {2, 8}
+    assert [seq for _, seq in rest] == found
 
 
 @pytest.mark.parametrize(
@@ -114,10 +163,11 @@ async def test_what_a_field_leads_to_is_all_found_however_old_it_is(
 async def test_many_that_a_field_leads_to_are_looked_at_up_to_an_end(
     mover: Mover, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(newest_looks, "FEW", 1)
+    monkeypatch.setattr(newest_queries, "FEW", 1)
     counted = Counted()
-    page = await mover.look(lambda: counted(newest(JobFilter(tenant="acme", error="no x"), None, 1, 3)))
-    rest = await mover.look(newest, JobFilter(tenant="acme", error="no x"), page.next, 1, 3)
+    chosen = JobFilter(tenant="acme", error="no x")
+    page = await mover.look(lambda changes: counted(newest(changes, ListNewestJobs(chosen, None, 1, 3))))
+    rest = await mover.look(newest, ListNewestJobs(chosen, page.next, 1, 3))
 
     assert counted.statements == ["newest_of_tenant", "newest_these"] * 2
     assert page == JobPage([], 11)
@@ -163,11 +213,11 @@ async def test_a_kind_is_found_exactly_with_looks_at_however_few(
     mover: Mover, monkeypatch: pytest.MonkeyPatch, chosen: JobFilter, wanted: list[int], most: int
 ) -> None:
     """Where those that are not finished are too many for so short a look, and where all of them are known."""
-    monkeypatch.setattr(newest_looks, "FEW", 1)
+    monkeypatch.setattr(newest_queries, "FEW", 1)
     before: int | None = 110
     found: list[int] = []
     while before is not None:
-        page = await mover.look(newest, chosen, before, 2, most)
+        page = await mover.look(newest, ListNewestJobs(chosen, before, 2, most))
         assert page.next is None or page.next < before
         before = page.next
         found += [job.seq for job in page.jobs]
@@ -186,7 +236,7 @@ async def test_a_kind_is_found_exactly_with_looks_at_however_few(
 async def test_all_that_runs_is_looked_at_where_it_is_few(mover: Mover, most: int, way: list[str]) -> None:
     """Three run; of the kind, one of these is, and three that are pending."""
     counted = Counted()
-    await mover.look(lambda: counted(newest(JobFilter(kind="mixed"), 90, 3, most)))
+    await mover.look(lambda changes: counted(newest(changes, ListNewestJobs(JobFilter(kind="mixed"), 90, 3, most))))
 
     assert counted.statements == way
 
@@ -225,7 +275,7 @@ async def test_what_is_soon_found_is_not_looked_for_any_further(mover: Mover, ch
 
 
 async def test_a_look_without_an_end_finds_all(mover: Mover) -> None:
-    page = await mover.look(newest, JobFilter(), None, 2**31 - 1, 2**31 - 1)
+    page = await mover.look(newest, ListNewestJobs(JobFilter(), None, 2**31 - 1, 2**31 - 1))
 
     assert (len(page.jobs), page.next) == (6_000, None)
 

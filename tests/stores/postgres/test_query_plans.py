@@ -67,6 +67,10 @@ AHEAD: Final = (
     r"Limit\n *->  Index Only Scan using windlass_ready .*\n"
     r".*\(queue = .*ROW\(priority, run_at\) >= .*priority < .*ROW\(priority, run_at, seq\) < "
 )
+DEATHS: Final = (
+    r"Limit\n *->  Index Only Scan Backward using windlass_finished .*\n"
+    r".*\(queue = .*state = .*ROW\(finished_at, seq\) < "
+)
 FOUND_BY: Final = [
     ("claim", r"windlass_ready .*\n.*\(queue = .*ROW\(priority, run_at\) >= .*priority < "),
     ("claim", r"windlass_due .*\n.*\(queue = .*run_at <= .*run_at >= "),
@@ -162,6 +166,10 @@ FOUND_BY: Final = [
     ("newest_end", r"Backward using windlass_job_pkey .*\n.*Index Cond: \(seq < "),
     ("newest_dead", r"Backward using windlass_dead .*\n.*ROW\(queue, seq\) < .*queue >= "),
     ("newest_dead", BY_SEQ),
+    ("deaths", DEATHS),
+    ("deaths", BY_SEQ),
+    ("deaths_without_time", r"Backward using windlass_dead .*\n.*ROW\(queue, seq\) < .*queue >= "),
+    ("deaths_without_time", BY_SEQ),
     ("newest_counted", r"windlass_ready .*\n.*Index Cond: \(queue = "),
     ("newest_counted", r"windlass_due .*\n.*Index Cond: \(queue = "),
     ("newest_counted", r"windlass_leased "),
@@ -197,7 +205,7 @@ FOUND_BY: Final = [
 SORTS_A_FEW: Final = {
     "standing", "renew_locked", "fence", "noting", "minutes", "stats", "ended", "upcoming_schedules", "enqueue",
     "claim_chosen", "take_holds", "drop_holds", "hold_marks", "kinds", "newest_dead", "newest_counted", "waiting_first",
-    "pack", "unpack", "let_go_keys", "enqueue_here", "timings", "records", "waiting",
+    "deaths", "deaths_without_time", "pack", "unpack", "let_go_keys", "enqueue_here", "timings", "records", "waiting",
 }  # fmt: skip
 """Those that sort: jobs named one by one, given or counted, keys, queues, kinds, minutes, declared schedules are few.
 The first parcel of a queue looks at all that waits in it."""
@@ -205,7 +213,7 @@ The first parcel of a queue looks at all that waits in it."""
 
 @pytest.fixture(scope="module", params=["empty", "full"])
 def connection(request: pytest.FixtureRequest) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-    with ready_schema() as url:
+    with ready_schema(unused=True) as url:
         options = f"{SETTINGS} -c search_path={schema_of(url)}"
         with psycopg.connect(dsn_of(url), options=options, prepare_threshold=None) as connection:
             if request.param == "full":

@@ -160,7 +160,7 @@ async def test_whoever_looks_at_a_job_of_a_kind_it_does_not_know_does_not_hide_i
     async with connection_to(schema) as looking, looking.transaction():
         # the claim of another process that knows other kinds, at the end of its statement
         values = [None, "r", ["q"], 1, MINUTE, "w", ["known here"], False, False, False]
-        [(_, _, _, strange, seq, *_)] = await looking.fetch(sql("claim"), *values)
+        [(_, _, _, strange, _, seq, *_)] = await looking.fetch(sql("claim"), *values)
         claims = await store.claim(wanting(kinds=["known to others"]))
 
     assert (strange, seq) == (True, None)

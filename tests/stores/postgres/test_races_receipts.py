@@ -11,11 +11,29 @@ import pytest
 from tests.postgres.frames import Request
 from tests.postgres.proxy import Proxy
 from tests.stores.postgres.racing import MINUTE, connection_to, opened
+from windlass.core.commands import (
+    CancelJobs,
+    DeleteMoved,
+    FreeLock,
+    PromoteJobs,
+    PruneRecords,
+    RemoveServer,
+    RenewClaims,
+    SetMoved,
+    SetPaused,
+    TakeKeys,
+    TakeLock,
+    UnpackJobs,
+    WriteAudit,
+)
+from windlass.core.errors import StoreCorrupt, StoreMoved
 from windlass.core.job import Enqueued, Failure
 from windlass.core.looks import AuditEntry
+from windlass.core.moving import Moved, Parcel
 from windlass.core.requests import CancelOutcome, ClaimRequest, KvWrite, Settled, Settlement
 from windlass.core.retention import Retention
 from windlass.core.store import Store
+from windlass.core.store_calls import Command
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead, ToReleased, ToSucceeded
 from windlass.testing.conformance.given import a_job
@@ -285,3 +303,66 @@ async def test_receipts_are_pruned_when_nobody_can_ask_any_more(
     await store.prune(Retention(), limit=10)
 
     assert [row[0] for row in await outside.fetch("select request_id from windlass_receipt")] == ["enqueue:new"]
+
+
+@pytest.mark.parametrize(
+    "command, receipts",
+    [
+        (CancelJobs([], Retention()), 1),
+        (FreeLock("l", "me"), 1),
+        (WriteAudit([]), 1),
+        (DeleteMoved(), 1),
+        # these do the same again
+        (RenewClaims([], MINUTE), 0),
+        (SetPaused("q", paused=True), 0),
+        (TakeLock("l", "me", MINUTE), 0),
+        (RemoveServer("s"), 0),
+        (SetMoved(None), 0),
+        (TakeKeys([]), 0),
+        # a server does these all the time
+        (PromoteJobs(10), 0),
+        (PruneRecords(Retention(), 10), 0),
+    ],
+    ids=lambda value: str(value).partition("(")[0],
+)
+async def test_a_command_whose_repeat_would_do_more_writes_a_receipt(
+    store: Store, outside: "asyncpg.Connection[Any]", command: Command[Any], receipts: int
+) -> None:
+    await store.do(command)
+
+    assert await outside.fetchval("select count(*) from windlass_receipt") == receipts
+
+
+@pytest.mark.parametrize("command", [SetPaused("q", paused=True), TakeKeys([]), CancelJobs([], Retention())])
+async def test_a_command_that_begins_work_is_undone_in_a_store_that_was_moved(
+    store: Store, outside: "asyncpg.Connection[Any]", command: Command[Any]
+) -> None:
+    await store.set_moved(Moved("elsewhere", "move"))
+
+    with pytest.raises(StoreMoved):
+        await store.do(command)
+
+    assert await outside.fetchval("select count(*) from windlass_queue where queue = 'q'") == 0
+    assert await outside.fetchval("select count(*) from windlass_receipt") == 0
+
+
+async def test_a_parcel_that_is_repeated_under_its_request_id_gets_its_first_reply(
+    store: Store, outside: "asyncpg.Connection[Any]"
+) -> None:
+    await store.enqueue([a_job("q")])
+    packed = await store.pack("q", limit=1)
+    await store.let_go(jobs=[job.id for job in packed.jobs])
+    first, third = (UnpackJobs(Parcel("move", "q", number, packed)) for number in (1, 3))
+
+    assert await store.do(first, request_id="r")
+    await store.set_moved(Moved("elsewhere", "other"))
+    assert await store.do(first, request_id="r")
+    await store.set_moved(None)
+    assert not await store.do(first, request_id="s")
+    assert not await store.do(third, request_id="t")
+    # another command may have the id too
+    await store.enqueue([a_job("q")], request_id="r")
+
+    await outside.execute("update windlass_receipt set reply = 'x' where request_id = 'UnpackJobs:r'")
+    with pytest.raises(StoreCorrupt, match="UnpackJobs:r"):
+        await store.do(first, request_id="r")

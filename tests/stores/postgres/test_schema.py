@@ -13,7 +13,7 @@ from tests.stores.postgres.schema_dump import dump
 from windlass.stores import postgres
 from windlass.stores.postgres.migrate import OURS, SCHEMA
 from windlass.stores.postgres.script import is_outside, statements
-from windlass.stores.postgres.statements import migration, new_migration
+from windlass.stores.postgres.statements import migration, new_migration, sql
 
 HERE = Path(postgres.__file__).parent
 
@@ -61,7 +61,10 @@ def test_every_statement_has_a_use() -> None:
     source = "".join(path.read_text() for path in HERE.rglob("*.py"))
     named = set(re.findall(r'"(\w+)"', source))
 
-    unused = [path.name for path in (HERE / "sql").iterdir() if path.stem not in named]
+    parts = set(re.findall(r"\{(\w+)\}", "".join(path.read_text() for path in (HERE / "sql").rglob("*.sql"))))
+
+    unused = [path.name for path in (HERE / "sql").glob("*.sql") if path.stem not in named]
+    unused += [path.name for path in (HERE / "sql" / "parts").iterdir() if path.stem not in parts]
 
     assert unused == []
 
@@ -71,8 +74,8 @@ async def test_every_statement_can_be_prepared(schema: str) -> None:
     options = options_of(schema)
     async with connected(options) as connection:
         await connection.execute(f'set search_path to "{options.schema}", pg_temp')
-        for path in sorted((HERE / "sql").iterdir()):
-            for statement in statements(path.read_text()):
+        for path in sorted((HERE / "sql").glob("*.sql")):
+            for statement in statements(sql(path.stem)):
                 try:
                     await connection.prepare(statement)
                 except Exception as error:
@@ -84,4 +87,4 @@ def test_no_statement_reads_the_time_of_its_transaction() -> None:
     """What becomes ready is marked with the moment of its writing: decision 0013 rests on it."""
     stale = re.compile(r"\b(now\(\)|current_timestamp|transaction_timestamp|statement_timestamp|localtimestamp)")
 
-    assert [path.name for path in (HERE / "sql").iterdir() if stale.search(path.read_text())] == []
+    assert [path.name for path in (HERE / "sql").rglob("*.sql") if stale.search(path.read_text())] == []

@@ -302,6 +302,7 @@ LOOKS: Final[dict[str, Call]] = {
     "glance": lambda store: store.glance([ID]),
     "jobs": lambda store: store.jobs(JobFilter(), after=None, limit=10),
     "newest": lambda store: store.newest(JobFilter(), before=None, limit=10, most=100),
+    "dead": lambda store: store.dead("q", before=None, limit=10),
     "place": lambda store: store.place(ID),
     "stats": lambda store: store.stats(),
     "paused": lambda store: store.paused(["q"]),
@@ -320,8 +321,10 @@ LOOKS: Final[dict[str, Call]] = {
     "timed_keys": lambda store: store.timed_keys(limit=10),
 }
 NOT_OF_THE_SERVER: Final = {
-    "open", "close", "sibling", "listen", "join", "ended_servers", "features", "transaction",
+    "open", "is_prepared", "close", "sibling", "listen", "join", "ended_servers", "features", "transaction",
+    "do", "ask",
 }  # fmt: skip
+"""Methods that need no server; `do` and `ask` execute what the others are, and are met with them."""
 
 
 def alike(answer: object) -> object:

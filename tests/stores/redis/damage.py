@@ -8,7 +8,6 @@ from windlass.core.ids import JobId
 
 OF_JOBS: Final[dict[str, bytes | None]] = {
     "key of another type": None,
-    "holder of another type": None,
     "claim": b"\x91",
     "short claim": b"\xa1x",
     "hold": b"\x91",

@@ -10,6 +10,7 @@ import pytest
 
 from windlass import (
     ClientClosed,
+    StoreCorrupt,
     StoreFull,
     StoreReadOnly,
     StoreUnavailable,
@@ -62,7 +63,8 @@ SAID: Final = [
     ),
     ("ERR unknown command 'EVALSHA'", Fault.FINAL, StoreUnavailable, False, "unknown command"),
     ("CROSSSLOT Keys in request don't hash", Fault.FINAL, StoreUnavailable, False, "refused the call"),
-    ("WRONGTYPE Operation against a key", Fault.FINAL, StoreUnavailable, False, "refused the call: WRONGTYPE"),
+    ("WRONGTYPE Operation against a key", Fault.FINAL, StoreCorrupt, False, "not of its type: WRONGTYPE"),
+    ("ERR value is not an integer or out of range", Fault.FINAL, StoreCorrupt, False, "not of its type: value is"),
 ]
 
 

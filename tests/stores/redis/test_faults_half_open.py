@@ -14,7 +14,7 @@ from tests.servers.faults import Direction
 from tests.stores.redis.calls import LOOKS, WRITES, Call, opened
 from windlass import Client, NewJob, OutcomeUnknown, StoreUnavailable
 from windlass.core.store import Store
-from windlass.stores.redis import moves
+from windlass.stores.redis import enqueuer
 from windlass.testing.conformance.given import a_job
 
 DEADLINE: Final = 1.0
@@ -103,7 +103,7 @@ async def test_an_enqueue_whose_answer_never_came_is_unknown_under_its_own_id(cl
 async def test_calls_that_wait_behind_many_others_end_in_time_too(
     monkeypatch: pytest.MonkeyPatch, proxy: Proxy
 ) -> None:
-    monkeypatch.setattr(moves, "MOST_TOGETHER", 10)
+    monkeypatch.setattr(enqueuer, "MOST_TOGETHER", 10)
     async with opened(with_options(proxy.url, OPTIONS)) as store:
         # the first goes by itself, the others together: each on a connection that is there already
         await asyncio.gather(store.enqueue([a_job("q")]), store.enqueue([a_job("q")]))

@@ -13,7 +13,7 @@ from windlass.core.filters import JobFilter
 from windlass.core.job import PreparedJob
 from windlass.core.store import Store
 from windlass.core.verdict import ToSucceeded
-from windlass.stores.redis import looks, moves, weight
+from windlass.stores.redis import claim, queries, weight
 from windlass.testing.conformance.given import a_job
 
 KIB: Final = 1024
@@ -29,7 +29,7 @@ async def enqueued(store: Store, queue: str, count: int, *, size: int = KIB) -> 
 async def test_a_claim_leaves_in_line_what_is_too_large_to_be_given_with_the_first(
     monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
-    monkeypatch.setattr(moves, "MOST_GIVEN", 10 * KIB)
+    monkeypatch.setattr(claim, "MOST_GIVEN", 10 * KIB)
     jobs = await enqueued(store, "q", 30)
 
     claims = await store.claim(wanting("q", limit=30))
@@ -43,7 +43,7 @@ async def test_a_claim_leaves_in_line_what_is_too_large_to_be_given_with_the_fir
 async def test_a_job_that_is_too_large_for_a_claim_is_given_alone(
     monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
-    monkeypatch.setattr(moves, "MOST_GIVEN", 10 * KIB)
+    monkeypatch.setattr(claim, "MOST_GIVEN", 10 * KIB)
     [large, *_] = [*await enqueued(store, "q", 1, size=20 * KIB), *await enqueued(store, "q", 1)]
 
     assert [claim.job.id for claim in await store.claim(wanting("q", limit=30))] == [large.id]
@@ -53,7 +53,7 @@ async def test_a_job_that_is_too_large_for_a_claim_is_given_alone(
 async def test_a_claim_goes_to_no_later_queue_while_large_jobs_are_left_in_the_first(
     monkeypatch: pytest.MonkeyPatch, store: Store, *, by_priority: bool
 ) -> None:
-    monkeypatch.setattr(moves, "MOST_GIVEN", 10 * KIB)
+    monkeypatch.setattr(claim, "MOST_GIVEN", 10 * KIB)
     await enqueued(store, "a", 15)
     await enqueued(store, "b", 1)
 
@@ -65,7 +65,7 @@ async def test_a_claim_goes_to_no_later_queue_while_large_jobs_are_left_in_the_f
 async def test_a_claim_that_was_cut_short_and_is_repeated_goes_to_no_later_queue_either(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(moves, "MOST_GIVEN", 10 * KIB)
+    monkeypatch.setattr(claim, "MOST_GIVEN", 10 * KIB)
     with new_cluster_url(spread=True) as url:
         async with opened(url) as store:
             await enqueued(store, "a", 15)
@@ -82,7 +82,7 @@ async def test_a_claim_that_was_cut_short_and_is_repeated_goes_to_no_later_queue
 async def test_large_jobs_are_shown_by_several_scripts(
     monkeypatch: pytest.MonkeyPatch, store: Store, proxy: Proxy
 ) -> None:
-    monkeypatch.setattr(looks, "MOST_SHOWN", 10 * KIB)
+    monkeypatch.setattr(queries, "MOST_SHOWN", 10 * KIB)
     jobs = await enqueued(store, "q", 25)
     ids = [job.id for job in jobs]
     await store.get(ids)

@@ -13,12 +13,13 @@ from tests.redis.proxy import Proxy
 from tests.stores.redis.calls import a_claim, opened, settlement, wanting
 from windlass.core.filters import JobFilter
 from windlass.core.job import Failure
+from windlass.core.looks import death_of
 from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
 from windlass.core.stats import TimingCount
 from windlass.core.store import Store
 from windlass.core.verdict import ToDead
-from windlass.stores.redis import looks
+from windlass.stores.redis import queries
 from windlass.testing.conformance.given import HOUR, MINUTE, a_job
 
 T = TypeVar("T")
@@ -64,7 +65,7 @@ async def test_what_is_rare_is_found_without_a_look_at_all_others(store: Store, 
 async def test_a_look_for_the_newest_is_made_of_small_scripts(
     monkeypatch: pytest.MonkeyPatch, store: Store, proxy: Proxy
 ) -> None:
-    monkeypatch.setattr(looks, "LOOKED_AT", 100)
+    monkeypatch.setattr(queries, "LOOKED_AT", 100)
     for queue in ("a", "b"):
         await store.enqueue([a_job(queue) for _ in range(300)])
     chosen = JobFilter(text="nobody")
@@ -76,10 +77,34 @@ async def test_a_look_for_the_newest_is_made_of_small_scripts(
     assert (page.jobs, page.next, requests) == ([], 201, 4)
 
 
+async def test_dead_jobs_of_many_queues_are_shown_in_order_however_few_are_read_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, store: Store, proxy: Proxy
+) -> None:
+    await store.enqueue([a_job(f"q{number % 5 if number % 3 else 0}") for number in range(100)])
+    queues = [f"q{number}" for number in range(5)]
+    # many die at the same time, by one call, and others one by one
+    claims = await store.claim(wanting(*queues, limit=60))
+    await store.settle([settlement(claim, ToDead(Failure("no"))) for claim in claims])
+    for claim in await store.claim(wanting(*queues, limit=40)):
+        await store.settle([settlement(claim, ToDead(Failure("no")))])
+    _, requests = await requests_of(proxy, store, lambda store: store.dead(None, before=None, limit=20))
+
+    every = await store.dead(None, before=None, limit=1_000)
+    monkeypatch.setattr(queries, "LOOKED_AT", 7)
+    first = await store.dead(None, before=None, limit=50)
+    second = await store.dead(None, before=first[-1].death, limit=1_000)
+    of_one = await store.dead("q0", before=None, limit=1_000)
+
+    assert requests == 1
+    assert [each.death for each in every] == sorted((death_of(each.job) for each in every), reverse=True)
+    assert (len(every), [*first, *second]) == (100, every)
+    assert of_one == [each for each in every if each.job.queue == "q0"]
+
+
 async def test_jobs_of_many_queues_are_shown_in_order_however_few_are_read_at_a_time(
     monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
-    monkeypatch.setattr(looks, "LOOKED_AT", 7)
+    monkeypatch.setattr(queries, "LOOKED_AT", 7)
     # now and then many of one queue, then one each of several
     jobs = [a_job(f"q{number % 5 if number % 3 else number // 60}") for number in range(300)]
     for job in jobs:
@@ -121,7 +146,7 @@ async def usual_cost(redis: PrivateRedis, store: Store) -> int:
 async def test_counts_of_many_minutes_are_read_in_parts(
     monkeypatch: pytest.MonkeyPatch, store: Store, proxy: Proxy
 ) -> None:
-    monkeypatch.setattr(looks, "COUNTS_LOOKED_AT", 10)
+    monkeypatch.setattr(queries, "COUNTS_LOOKED_AT", 10)
     now = datetime.now(UTC).replace(second=0, microsecond=0)
     rows = [
         TimingCount(now - minute * MINUTE, "q", kind, "ran", number, 1)

@@ -16,6 +16,7 @@ from tests.redis.server import new_url
 from tests.stores.redis.calls import a_claim, opened, settlement, wanting
 from tests.stores.redis.owners import strays
 from windlass.connect import open_store
+from windlass.core.commands import UnpackJobs
 from windlass.core.errors import StoreMoved
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
@@ -28,7 +29,7 @@ from windlass.core.store import Store
 from windlass.core.topics import PAUSES, queue_topic
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToRetry
-from windlass.stores.redis import moving
+from windlass.stores.redis import store_move
 from windlass.testing import FakeClock, SeededRng
 from windlass.testing.conformance.given import HOUR, MINUTE, UNKNOWN, a_job
 
@@ -103,6 +104,22 @@ async def test_a_parcel_whose_reply_was_lost_was_unpacked_once(proxy: Proxy, sto
     assert (await store.stats("q"))[0].totals.enqueued == 4
 
 
+@pytest.mark.parametrize("options", ["timeout=10", "spread=queues"], ids=["one tag", "spread"])
+async def test_a_parcel_that_is_repeated_under_its_request_id_gets_its_first_reply(url: str, options: str) -> None:
+    async with opened(with_options(url, options)) as store:
+        waiting = [a_job("q") for _ in range(2)]
+        await store.enqueue(waiting)
+        taken = await store.pack("q", limit=10)
+        await store.let_go(jobs=[job.id for job in taken.jobs])
+        unpack = UnpackJobs(Parcel("move", "q", 1, taken))
+
+        assert await store.do(unpack, request_id="r")
+        assert await store.do(unpack, request_id="r")
+        assert not await store.do(unpack, request_id="another")
+
+        assert await packed(store) == [job.id for job in waiting]
+
+
 async def test_jobs_leave_a_server_whose_memory_is_full(url: str) -> None:
     with PrivateRedis() as private:
         async with opened(with_options(private.url, url.partition("?")[2])) as store:
@@ -118,7 +135,7 @@ async def test_jobs_leave_a_server_whose_memory_is_full(url: str) -> None:
 async def test_jobs_that_have_ended_are_looked_at_once_however_many_parcels_are_packed(
     monkeypatch: pytest.MonkeyPatch, proxy: Proxy, store: Store
 ) -> None:
-    monkeypatch.setattr(moving, "LOOKED_AT", 10)
+    monkeypatch.setattr(store_move, "LOOKED_AT", 10)
     await ended(store, 60)
     waiting = [a_job("q") for _ in range(30)]
     await store.enqueue(waiting)
@@ -150,7 +167,7 @@ async def test_a_job_that_waits_again_behind_what_was_packed_comes_along_in_the_
 
 
 async def test_a_parcel_is_full_when_it_is_large(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
-    monkeypatch.setattr(moving, "PARCEL_BYTES", 2_500)
+    monkeypatch.setattr(store_move, "PARCEL_BYTES", 2_500)
     jobs = [a_job("q", payload=bytes(1_000)) for _ in range(5)]
     await store.enqueue(jobs)
 

@@ -15,6 +15,7 @@ from windlass.core.errors import StoreUnavailable
 from windlass.core.looks import ServerRecord
 from windlass.core.requests import RescueRequest, Settled
 from windlass.core.retention import KEEP_ALL
+from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.testing.conformance.given import a_job
@@ -35,8 +36,12 @@ async def test_a_job_that_cannot_be_read_keeps_no_other_from_being_rescued(
     with caplog.at_level(logging.ERROR, "windlass.redis"):
         rescued = [await store.rescue(RescueRequest(), KEEP_ALL) for _ in range(2)]
 
-    assert [{one.id for one in each} for each in rescued] == [{job.id for job in jobs}, set()]
-    assert f"the claim on job {broken.id} cannot be rescued: " in caplog.text
+    assert [{one.id for one in each if one.state is State.PENDING} for each in rescued] == [
+        {job.id for job in jobs},
+        set(),
+    ]
+    assert (broken.id, State.DEAD) in rescued[0]
+    assert f"job {broken.id} is damaged and was set aside as dead: {field} " in caplog.text
     assert {claim.job.id for claim in await store.claim(wanting("q", limit=30))} == {job.id for job in jobs}
 
 
@@ -53,13 +58,17 @@ async def test_a_job_that_cannot_be_written_keeps_no_other_from_being_rescued(
 
     rescued = await store.rescue(RescueRequest(), KEEP_ALL)
 
-    assert {one.id for one in rescued} == {jobs[0].id, jobs[2].id}
-    assert f"the claim on job {jobs[1].id} cannot be rescued: " in caplog.text
+    assert {one.id: one.state for one in rescued} == {
+        jobs[0].id: State.PENDING,
+        jobs[1].id: State.DEAD,
+        jobs[2].id: State.PENDING,
+    }
+    assert f"job {jobs[1].id} is damaged and was set aside as dead: history " in caplog.text
     [stats] = await store.stats()
-    assert (stats.pending, stats.running) == (2, 1)
+    assert (stats.pending, stats.running, stats.dead) == (2, 0, 1)
 
 
-async def test_a_job_whose_key_cannot_be_freed_is_not_rescued_by_halves(url: str, store: Store) -> None:
+async def test_a_job_whose_key_has_a_damaged_holder_is_rescued_to_dead_and_frees_it(url: str, store: Store) -> None:
     jobs = [a_job("q", max_attempts=1), a_job("q", max_attempts=1, unique=Unique("k", until="finished"))]
     await store.enqueue(jobs)
     await store.claim(wanting("q", limit=2, lease=timedelta(0)))
@@ -67,11 +76,11 @@ async def test_a_job_whose_key_cannot_be_freed_is_not_rescued_by_halves(url: str
 
     rescued = [await store.rescue(RescueRequest(), KEEP_ALL) for _ in range(3)]
 
-    assert [[one.id for one in each] for each in rescued] == [[jobs[0].id], [], []]
+    assert [{one.id for one in each} for each in rescued] == [{job.id for job in jobs}, set(), set()]
     [stats] = await store.stats()
-    assert (stats.running, stats.dead, stats.totals.rescued) == (1, 1, 1)
-    [server] = servers_of(url)
-    assert ask(server, "EXISTS", f"{{{prefix_of(url)}}}|history|{jobs[1].id}") == 0
+    assert (stats.running, stats.dead, stats.totals.rescued) == (0, 2, 2)
+    [again] = await store.enqueue([a_job("q", unique=Unique("k", until="finished"))])
+    assert again.created
 
 
 async def test_a_rescue_passes_damaged_jobs_and_those_of_other_workers(url: str, store: Store) -> None:

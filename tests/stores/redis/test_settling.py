@@ -44,7 +44,6 @@ COUNTED: Final[dict[str, dict[str, int]]] = {
 CASES: Final = [
     *((name, what) for name in VERDICTS for what in ("job", "head", "short head", "short claim", "hold")),
     # only what a verdict writes must be sound
-    *((name, "holder") for name in ("success", "result", "dead", "release")),
     *((name, "history") for name in ("dead", "snooze", "retry", "release")),
 ]
 
@@ -65,19 +64,12 @@ class Damage:
     def of_a_field(self, field: str, value: str) -> None:
         ask(self._server, "HSET", f"{self._keys}job|{self._id}", field, value)
 
-    def of_its_unique_key(self) -> None:
-        [key] = ask(self._server, "KEYS", f"{self._keys}hold|*")
-        ask(self._server, "DEL", key)
-        ask(self._server, "SADD", key, "member")
-
     def inflicted(self, what: str) -> None:
         match what:
             case "job":
                 self.of_another_type("job")
             case "history":
                 self.of_another_type("history")
-            case "holder":
-                self.of_its_unique_key()
             case "short head":
                 self.of_a_field("head", "\x01\x01")
             case "text for a hold":

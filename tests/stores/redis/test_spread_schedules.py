@@ -11,6 +11,7 @@ from tests.redis.asking import ask
 from tests.redis.cluster import new_cluster_url
 from tests.redis.keys import prefix_of, servers_of
 from windlass.connect import open_store
+from windlass.core.commands import WriteSchedule
 from windlass.core.errors import NotAtomicHere
 from windlass.core.schedule import FireOutcome, Firing, Schedule
 from windlass.core.store import Store
@@ -19,7 +20,7 @@ from windlass.stores.redis.options import Options, Place
 from windlass.stores.redis.prepare import Vouching
 from windlass.stores.redis.queues import Queues
 from windlass.stores.redis.room import open_room
-from windlass.stores.redis.spread_schedules import SpreadSchedules
+from windlass.stores.redis.spread import Spread
 from windlass.testing import FakeClock, SeededRng
 from windlass.testing.conformance.given import a_job, a_schedule, kept, written
 
@@ -119,7 +120,7 @@ async def test_whoever_was_too_slow_with_another_queue_gives_way(
     store: Store, slow: SlowQueues, clock: FakeClock
 ) -> None:
     """It has written down where the schedule is to be, and somebody else thinks that it was killed then."""
-    late = asyncio.ensure_future(SpreadSchedules(slow).write(_in("a", clock), expected=None))
+    late = asyncio.ensure_future(Spread(slow).do(WriteSchedule(_in("a", clock), None)))
     await asyncio.wait_for(slow.held_up.wait(), 10)
 
     revision = await store.write_schedule(_in("b", clock), expected=None)
@@ -138,7 +139,7 @@ async def test_whoever_was_taken_for_killed_and_was_not_keeps_its_schedule(
     """Its place was written down and not the schedule yet, when somebody looked who forgets that place later."""
     slow.keeping = False
     await slow.keep_schedule("s", "a")
-    late = asyncio.ensure_future(SpreadSchedules(slow).write(_in("b", clock), expected=None))
+    late = asyncio.ensure_future(Spread(slow).do(WriteSchedule(_in("b", clock), None)))
     await asyncio.wait_for(slow.held_up.wait(), 10)
 
     revision = await store.write_schedule(_in("a", clock), expected=None)

@@ -19,7 +19,7 @@ from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.core.verdict import ToRetry, ToSucceeded
 from windlass.stores.slatedb import SlateStore
-from windlass.stores.slatedb.store import PRUNE_BESIDE
+from windlass.stores.slatedb.moves.housekeeping import PruneBeside
 from windlass.testing import FakeClock
 
 Call: TypeAlias = Callable[[SlateStore, list[Claim]], Awaitable[Any]]
@@ -47,7 +47,7 @@ CALLS: Final[dict[str, Call]] = {
     "promote": lambda store, _: store.promote(limit=5),
     "rescue": lambda store, _: store.rescue(RescueRequest(), KEEP_A_MINUTE),
     "prune": lambda store, _: store.prune(KEEP_A_MINUTE, limit=5),
-    "prune beside": lambda store, _: room_of(store).submit(PRUNE_BESIDE, None),
+    "prune beside": lambda store, _: room_of(store).submit(PruneBeside()),
     "stats": lambda store, _: store.stats(),
 }
 groups: Final = st.lists(st.sampled_from(sorted(CALLS)), min_size=1, max_size=4)

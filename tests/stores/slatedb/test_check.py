@@ -11,6 +11,7 @@ import pytest
 
 from tests.stores.slatedb.lived import live, numbered
 from windlass.core.looks import Finding
+from windlass.core.queries import CheckStore
 from windlass.core.states import State
 from windlass.stores.slatedb import SlateStore, keys, owner, records, recount
 from windlass.stores.slatedb.address import Address, Kind
@@ -18,6 +19,7 @@ from windlass.stores.slatedb.check import check
 from windlass.stores.slatedb.database import Database
 from windlass.stores.slatedb.doors import open_database
 from windlass.stores.slatedb.queue_looks import read_queue
+from windlass.stores.slatedb.view import ReadState
 from windlass.testing import FakeClock, SeededRng
 
 _numbers: Final = count()
@@ -46,7 +48,9 @@ def clock() -> FakeClock:
 
 
 async def _found(database: Database, address: Address, clock: FakeClock, name: str) -> Finding:
-    [finding] = [found for found in await check(database, address, clock.now()) if found.name == name]
+    [finding] = [
+        found for found in await check(ReadState(database, clock.now(), address), CheckStore()) if found.name == name
+    ]
     return finding
 
 

@@ -32,8 +32,9 @@ from windlass.core.errors import ClientClosed, OutcomeUnknown, StoreUnavailable,
 from windlass.store_url import parse
 from windlass.stores.slatedb import owning
 from windlass.stores.slatedb.address import Address
-from windlass.stores.slatedb.calls import Call
-from windlass.stores.slatedb.room import OWNER_BEAT, Room
+from windlass.stores.slatedb.commands import BeatOwner
+from windlass.stores.slatedb.pending_calls import PendingCall
+from windlass.stores.slatedb.room import Room
 
 PATIENCE: Final = 30.0
 DEADLINE: Final = 3.0
@@ -43,14 +44,14 @@ refuse: Final[Callable[[Room, WindlassError], None]] = vars(Room)["_refuse"]
 """It cannot be timed from outside when others are refused."""
 
 
-class Late(deque[Call]):
+class Late(deque[PendingCall]):
     """What waits, with a caller that comes right after all were taken."""
 
-    def __init__(self, waiting: "deque[Call]", late: Call) -> None:
+    def __init__(self, waiting: "deque[PendingCall]", late: PendingCall) -> None:
         super().__init__(waiting)
-        self._late: list[Call] = [late]
+        self._late: list[PendingCall] = [late]
 
-    def popleft(self) -> Call:
+    def popleft(self) -> PendingCall:
         call = super().popleft()
         self._come()
         return call
@@ -68,7 +69,7 @@ async def test_whoever_calls_while_others_are_refused_is_told_too() -> None:
     async with opened() as store:
         room = vars(room_of(store))
         futures: list[asyncio.Future[Any]] = [asyncio.get_running_loop().create_future() for _ in range(2)]
-        first, late = (Call(OWNER_BEAT, None, future) for future in futures)
+        first, late = (PendingCall(BeatOwner(), future) for future in futures)
         room["_waiting"] = Late(deque([first]), late)
 
         refuse(room_of(store), StoreUnavailable("by plan"))
@@ -88,7 +89,7 @@ async def test_whoever_was_let_in_before_the_store_was_closed_and_calls_after_it
 
     async with asyncio.timeout(PATIENCE):
         with pytest.raises(ClientClosed):
-            await room.submit(OWNER_BEAT, None)
+            await room.submit(BeatOwner())
 
 
 @pytest.mark.parametrize("busy", ["idle", "busy"])

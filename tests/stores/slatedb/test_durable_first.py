@@ -20,7 +20,7 @@ from windlass.core.store import Store
 from windlass.core.topics import ENDS, queue_topic
 from windlass.core.unique import Unique, hold
 from windlass.stores.slatedb import SlateStore
-from windlass.stores.slatedb.store import PRUNE_BESIDE
+from windlass.stores.slatedb.moves.housekeeping import PruneBeside
 from windlass.testing.conformance.given import settlement
 
 MINUTE: Final = timedelta(minutes=1)
@@ -74,7 +74,7 @@ READERS: Final[dict[str, Callable[[Store], Awaitable[object]]]] = {
     "due in": lambda store: store.due_in(["later"]),
     "promote": lambda store: store.promote(limit=1),
     "rescue": lambda store: store.rescue(RescueRequest(), KEEP_ALL),
-    "prune beside": lambda store: room_of(store).submit(PRUNE_BESIDE, None),
+    "prune beside": lambda store: room_of(store).submit(PruneBeside()),
     "look": lambda store: store.stats(),
 }
 

@@ -13,6 +13,7 @@ from slatedb.uniffi import Error
 from tests.stores.slatedb.opened import opened, store_at
 from windlass.core.duration import ZERO
 from windlass.core.errors import StoreUnavailable
+from windlass.core.queries import CheckStore
 from windlass.stores.slatedb import engine_clock, keys, owner
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.check import check
@@ -21,6 +22,7 @@ from windlass.stores.slatedb.doors import look_up, open_database
 from windlass.stores.slatedb.engine_clock import Last
 from windlass.stores.slatedb.faults import translate
 from windlass.stores.slatedb.owner import check_free
+from windlass.stores.slatedb.view import ReadState
 
 SECOND: Final = timedelta(seconds=1)
 MINUTE: Final = timedelta(minutes=1)
@@ -92,7 +94,8 @@ async def test_a_store_of_before_is_known_by_the_heartbeat_of_its_owner(address:
 async def test_doctor_tells_of_a_lag(address: Address, database: Database) -> None:
     await write(database, keys.LAST, ahead(MINUTE))
 
-    found = {finding.name: finding for finding in await check(database, address, datetime.now(UTC))}
+    state = ReadState(database, datetime.now(UTC), address)
+    found = {finding.name: finding for finding in await check(state, CheckStore())}
 
     assert found["clock of the owner"].level == "warning"
     assert "s behind" in found["clock of the owner"].message

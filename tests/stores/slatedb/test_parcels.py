@@ -7,6 +7,7 @@ import pytest
 from tests.stores.slatedb.counted import Counted
 from tests.stores.slatedb.lived import LARGE, job, numbered
 from tests.stores.slatedb.opened import database_of, new_address, opened, table_of
+from windlass.core.commands import UnpackJobs
 from windlass.core.errors import StoreMoved
 from windlass.core.ids import JobId
 from windlass.core.job import Job
@@ -42,6 +43,21 @@ async def test_the_next_owner_knows_that_the_jobs_have_gone() -> None:
     async with opened(address) as store:
         assert await store.moved() is None
         await store.enqueue([job(1)])
+
+
+async def test_a_parcel_whose_reply_was_lost_gets_its_first_reply_from_the_next_owner_too() -> None:
+    address = new_address()
+    async with opened(address) as store:
+        await store.enqueue([job(1)])
+        packed = await store.pack("email", limit=10)
+        await store.let_go(jobs=[each.id for each in packed.jobs])
+        unpack = UnpackJobs(Parcel("move", "email", 1, packed))
+        assert await store.do(unpack, request_id="r")
+
+    async with opened(address) as store:
+        assert await store.do(unpack, request_id="r")
+        assert not await store.do(unpack, request_id="another")
+        assert await _packed(store, 10) == _numbered(1)
 
 
 async def test_the_next_owner_knows_which_parcel_came_last() -> None:

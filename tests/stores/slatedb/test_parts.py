@@ -1,9 +1,10 @@
 """Large parts of jobs lie apart: written once, gone with their job, and in memory only while it runs."""
 
 from collections.abc import AsyncIterator, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+import msgspec
 import pytest
 
 from tests.stores.slatedb.lived import TRACEBACK, job, numbered
@@ -12,15 +13,19 @@ from windlass.core.ids import JobId
 from windlass.core.job import Claim, Failure, Note, Progress
 from windlass.core.requests import ClaimRequest, RescueRequest, Settled, Settlement
 from windlass.core.retention import KEEP_ALL, Keep, Retention
+from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.core.verdict import ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
+from windlass.kit.moves.record import new_record
 from windlass.stores.slatedb import SlateStore, keys, table
+from windlass.stores.slatedb.records import join, split
 from windlass.testing import FakeClock
 from windlass.testing.conformance.given import settlement
 
 MINUTE: Final = timedelta(minutes=1)
 ZERO: Final = timedelta(0)
 LARGE: Final = b"x" * 500_000
+START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 FAILURE: Final = Failure("boom", "ValueError", TRACEBACK)
 
 
@@ -86,6 +91,24 @@ async def _fail(store: Store) -> None:
         lines = [("info", "here")] if isinstance(verdict, ToReleased) else []
         await store.note([Note(claim.job.id, claim.token, Progress(1, 2), lines)])
         assert await store.settle([settlement(claim, verdict)]) == [Settled.DONE]
+
+
+def test_a_history_is_as_long_as_the_release_before_reads_it_and_what_is_new_stands_beside_it() -> None:
+    record = new_record(1, job(1), START, START)
+    record.delivery = 1
+    record.end_delivery(START, "failed", Failure("boom", "Refused", None, "shop"))
+    record.state, record.finished_at = State.DEAD, START
+    record.note_retry(START + MINUTE)
+
+    main = split(record).main
+    fields = msgspec.msgpack.decode(main[1:])
+    before = join(record.id, main[:1] + msgspec.msgpack.encode(fields[:-2]))
+
+    assert fields[31] == [[1, 0, START, START, None, "failed", ["boom", "Refused", None]]]
+    [delivery] = join(record.id, main).whole_job().history
+    assert delivery.failure == Failure("boom", "Refused", None, "shop")
+    assert delivery.retried_at == START + MINUTE
+    assert before.whole_job().history == (delivery._replace(failure=Failure("boom", "Refused"), retried_at=None),)
 
 
 async def rows_of(store: Store, job_id: JobId) -> list[bytes]:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import AsyncIterator, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,8 @@ import windlass
 from windlass import Client
 from windlass.core import failpoint
 from windlass.stores.sqlite import database
-from windlass.stores.sqlite.database import Options
+from windlass.stores.sqlite.database import SCHEMA, Options
+from windlass.stores.sqlite.statements import migration
 from windlass.stores.sqlite.turns import Turns
 
 NO_LIMIT = 1_073_741_823
@@ -62,6 +63,15 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 async def client(url: str) -> AsyncIterator[Client]:
     async with windlass.connect(url) as client:
         yield client
+
+
+@pytest.fixture
+def migrated() -> Iterator[sqlite3.Connection]:
+    """A database in memory with the schema and no rows."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for number in range(1, SCHEMA + 1):
+            connection.executescript(migration(number))
+        yield connection
 
 
 @pytest.fixture(autouse=True)

@@ -1,12 +1,24 @@
-"""Something to bind to a statement that is only to be explained."""
+"""The parameters of a statement, and something to bind to one that is only to be explained."""
 
 import re
 
 
+def parameter_names(statement: str) -> set[str]:
+    """Return the names of the named parameters."""
+    return set(re.findall(r":(\w+)", _without_comments(statement)))
+
+
+def positional_count(statement: str) -> int:
+    """Return the number of positional parameters."""
+    return _without_comments(statement).count("?")
+
+
 def some_parameters(statement: str) -> dict[str, str] | list[str]:
-    """Return a value for each parameter, by name or by place."""
-    text = "\n".join(line for line in statement.splitlines() if not line.strip().startswith("--"))
-    if names := re.findall(r":(\w+)", text):
+    """Return a value for each parameter, by name or by position."""
+    if names := parameter_names(statement):
         return dict.fromkeys(names, "[]")
-    places = re.findall(r"\?(\d*)", text)
-    return ["[]"] * (len(places) if "" in places else max(map(int, places), default=0))
+    return ["[]"] * positional_count(statement)
+
+
+def _without_comments(statement: str) -> str:
+    return "\n".join(line for line in statement.splitlines() if not line.strip().startswith("--"))

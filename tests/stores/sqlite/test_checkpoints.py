@@ -12,7 +12,7 @@ from windlass.core.failpoint import arm
 
 @pytest.fixture(autouse=True)
 def checkpoints_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("windlass.stores.sqlite.checkpoint.DUE_AFTER", 100)
+    monkeypatch.setattr("windlass.stores.sqlite.committer.CHECKPOINT_DUE_AFTER", 100)
 
 
 def log_of(path: Path) -> Path:

@@ -8,18 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from windlass.client.upkeep import rescue_all
 from windlass.connect import open_store
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Failure
-from windlass.core.looks import JobPage
+from windlass.core.looks import DeadJob, Death, JobPage
+from windlass.core.queries import GetPosition, ListDeadJobs, ListNewestJobs
+from windlass.core.requests import RescueRequest
 from windlass.core.retention import KEEP_ALL
 from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead
-from windlass.stores.sqlite.looks import place
-from windlass.stores.sqlite.newest import newest
+from windlass.stores.sqlite.newest_queries import dead, newest
+from windlass.stores.sqlite.queries import position
+from windlass.stores.sqlite.reader import Snapshot
 from windlass.testing.conformance.given import HOUR, a_job, claim_one, settlement, wanting
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -69,10 +73,10 @@ class Counted:
 
     def cost(self, chosen: JobFilter) -> int:
         """Return what a page of the newest costs."""
-        return self.steps(lambda cursor: newest(cursor, chosen, None, 10, MOST))
+        return self.steps(lambda cursor: newest(Snapshot(cursor, NOW), ListNewestJobs(chosen, None, 10, MOST)))
 
     def page(self, chosen: JobFilter, *, before: int | None = None, limit: int = 10, most: int = MOST) -> JobPage:
-        return newest(self._connection.cursor(), chosen, before, limit, most)
+        return newest(Snapshot(self._connection.cursor(), NOW), ListNewestJobs(chosen, before, limit, most))
 
     def _count(self) -> int:
         self._steps += 1
@@ -184,6 +188,49 @@ async def test_all_that_run_and_all_that_are_dead_are_found_with_a_look_at_few(s
         assert rest.next is None
 
 
+async def test_a_page_of_dead_jobs_costs_the_same_however_many_died_and_at_the_same_time(
+    store: Store, counted: Counted
+) -> None:
+    def cost(queue: str | None, before: Death | None) -> int:
+        return counted.steps(lambda cursor: dead(Snapshot(cursor, NOW), ListDeadJobs(queue, before, 10)))
+
+    async def die(count: int) -> list[DeadJob]:
+        await store.enqueue([a_job() for _ in range(count)])
+        await store.claim(wanting("default", limit=count))
+        await rescue_all(store, RescueRequest(force=True, to="dead"), KEEP_ALL)
+        return await store.dead(None, before=None, limit=count)
+
+    places = [None, (await die(MOST))[MOST // 2].death]
+    before = [cost(queue, place) for queue in (None, "default") for place in places]
+    places.append((await die(MANY))[MANY // 2].death)
+    after = [cost(queue, place) for queue in (None, "default") for place in places[:2]]
+    deep = [cost(queue, places[2]) for queue in (None, "default")]
+
+    assert [now for was, now in zip(before, after, strict=True) if not 0 < now <= was * 1.1 + 5] == []
+    assert max(deep) <= max(before) * 1.1 + 5
+
+
+async def test_dead_jobs_without_a_time_of_death_come_last(store: Store, path: Path) -> None:
+    await store.enqueue([a_job(("a", "b")[n % 2]) for n in range(6)])
+    for claim in await store.claim(wanting("a", "b", limit=6)):
+        await store.settle([settlement(claim, ToDead(Failure("boom")))])
+    latest = await store.dead(None, before=None, limit=10)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        lost = [each.job.id for each in latest[:3]]
+        connection.executemany("update windlass_job set finished_at = null where id = ?", [(each,) for each in lost])
+
+    every = [job.job.id for job in await store.dead(None, before=None, limit=10)]
+    one_by_one: list[JobId] = []
+    before: Death | None = None
+    while page := await store.dead(None, before=before, limit=1):
+        one_by_one += [each.job.id for each in page]
+        before = page[-1].death
+
+    assert every[:3] == [each.job.id for each in latest[3:]]
+    assert sorted(every[3:]) == sorted(lost)
+    assert one_by_one == every
+
+
 async def test_what_runs_of_a_queue_is_found_behind_all_that_runs_of_others(store: Store, counted: Counted) -> None:
     await store.enqueue([a_job("a"), *(a_job("b") for _ in range(20))])
     await store.claim(wanting("a", "b", limit=30))
@@ -197,7 +244,7 @@ async def test_what_runs_of_a_queue_is_found_behind_all_that_runs_of_others(stor
 async def test_a_look_that_takes_long_ends_sooner_and_leads_on(
     store: Store, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("windlass.stores.sqlite.newest._ENOUGH", 0)
+    monkeypatch.setattr("windlass.stores.sqlite.newest_queries._ENOUGH", 0)
     oldest = a_job("many")._replace(tenant="long-ago")
     await store.enqueue([oldest, *(a_job("many") for _ in range(2_999))])
 
@@ -214,7 +261,7 @@ async def test_a_place_in_line_costs_the_same_however_long_the_line_is(store: St
     await store.enqueue(jobs)
 
     def steps(job_id: JobId) -> int:
-        return counted.steps(lambda cursor: place(cursor, NOW, job_id))
+        return counted.steps(lambda cursor: position(Snapshot(cursor, NOW), GetPosition(job_id)))
 
     first, last = steps(jobs[0].id), steps(jobs[-1].id)
     await store.enqueue([a_job() for _ in range(MANY)])

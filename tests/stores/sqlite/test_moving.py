@@ -16,7 +16,7 @@ from windlass.core.requests import RescueRequest
 from windlass.core.retention import KEEP_ALL
 from windlass.core.store import Store
 from windlass.core.unique import Unique
-from windlass.stores.sqlite import packing
+from windlass.stores.sqlite import packer
 from windlass.stores.sqlite.statements import sql
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.given import HOUR, MINUTE, a_job, claim_one, wanting
@@ -117,14 +117,14 @@ async def _packed(store: Store, limit: int) -> list[int]:
 async def test_parcel_after_parcel_takes_the_oldest_and_chooses_seldom(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packing, "_CHOSEN", 8)
+    monkeypatch.setattr(packer, "_CHOSEN", 8)
     ran: list[str] = []
 
     def traced(name: str) -> str:
         ran.append(name)
         return sql(name)
 
-    monkeypatch.setattr(packing, "sql", traced)
+    monkeypatch.setattr(packer, "sql", traced)
     await store.enqueue([a_job()._replace(priority=20 - n) for n in range(20)])
 
     parcels = [await _packed(store, 2) for _ in range(11)]
@@ -147,7 +147,7 @@ async def test_a_parcel_is_of_its_queue_whichever_was_packed_before(store: Store
 async def test_a_job_that_waits_again_is_packed_however_old_it_is(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packing, "_CHOSEN", 4)
+    monkeypatch.setattr(packer, "_CHOSEN", 4)
     await store.enqueue([a_job() for _ in range(8)])
     await claim_one(store)
 

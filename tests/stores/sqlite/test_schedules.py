@@ -16,9 +16,11 @@ import pytest
 from windlass import StoreUnavailable
 from windlass.connect import open_store
 from windlass.core import failpoint
+from windlass.core.queries import ListDueSchedules
 from windlass.core.schedule import FireOutcome, Firing, Schedule
 from windlass.core.store import Store
-from windlass.stores.sqlite import schedule_looks
+from windlass.stores.sqlite import schedule_queries
+from windlass.stores.sqlite.reader import Snapshot
 from windlass.stores.sqlite.schedule_rows import schedule_row
 from windlass.stores.sqlite.statements import sql
 from windlass.testing.conformance.given import a_job, a_schedule, kept, written
@@ -153,7 +155,9 @@ async def test_what_is_due_costs_the_same_among_ten_thousand(tmp_path: Path, lim
                 steps[count] += 1
 
             connection.set_progress_handler(step, 1)
-            found = schedule_looks.due_schedules(connection.cursor(), NOW, ["mine", "unknown"], limit)
+            found = schedule_queries.due_schedules(
+                Snapshot(connection.cursor(), NOW), ListDueSchedules(["mine", "unknown"], limit)
+            )
             connection.set_progress_handler(None, 1)
         assert [each.id for each in found.due] == ["due", "mine"][:limit]
         assert found.next_run_at == (NOW if limit == 1 else NOW + HOUR)

@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,12 +14,13 @@ from tests.stores.sqlite.parameters import some_parameters
 from windlass import Client, SchemaTooOld, State
 from windlass.core.failpoint import arm, disarm
 from windlass.core.moving import Moved
+from windlass.core.retention import KEEP_ALL
 from windlass.core.schedule import FireOutcome, Firing
 from windlass.core.stats import TimingCount
 from windlass.stores import sqlite
 from windlass.stores.sqlite import database
 from windlass.stores.sqlite.database import SCHEMA
-from windlass.stores.sqlite.statements import migration
+from windlass.stores.sqlite.statements import migration, sql
 from windlass.testing.conformance.given import a_job, a_schedule, written
 from windlass.testing.failpoints import Fault, Faulted
 
@@ -35,14 +36,6 @@ select sql from sqlite_master where sql is not null order by tbl_name, type desc
 def dump(connection: sqlite3.Connection) -> str:
     statements = [f"{row[0]};" for row in connection.execute(DUMP)]
     return "-- What all migrations make, in one piece: to be read, not to be run.\n\n" + "\n\n".join(statements) + "\n"
-
-
-@pytest.fixture
-def migrated() -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        for number in range(1, SCHEMA + 1):
-            connection.executescript(migration(number))
-        yield connection
 
 
 def test_the_dumped_schema_is_what_the_migrations_make(migrated: sqlite3.Connection) -> None:
@@ -66,15 +59,17 @@ def test_migrations_are_numbered_without_a_gap() -> None:
 def test_every_statement_has_a_use() -> None:
     source = "".join(path.read_text() for path in HERE.rglob("*.py"))
     named = set(re.findall(r'"(\w+)"', source))
+    parts = set(re.findall(r"\{(\w+)\}", "".join(path.read_text() for path in (HERE / "sql").glob("*.sql"))))
 
-    unused = [path.name for path in (HERE / "sql").iterdir() if path.stem not in named]
+    unused = [path.name for path in (HERE / "sql").glob("*.sql") if path.stem not in named]
+    unused += [path.name for path in (HERE / "sql" / "parts").iterdir() if path.stem not in parts]
 
     assert unused == []
 
 
 def test_every_statement_can_be_prepared(migrated: sqlite3.Connection) -> None:
-    for path in (HERE / "sql").iterdir():
-        statement = path.read_text()
+    for path in (HERE / "sql").glob("*.sql"):
+        statement = sql(path.stem)
 
         assert migrated.execute(f"explain {statement}", some_parameters(statement)).fetchall(), path.name
 
@@ -125,6 +120,29 @@ async def of_schema(version: int, url: str, monkeypatch: pytest.MonkeyPatch) -> 
         await client.open()
     async with client:
         yield client
+
+
+@pytest.mark.parametrize("end", ["ack", "cancel", "prune", "delete"])
+async def test_no_delivery_is_left_of_a_job_that_was_retried_before_its_first_claim(
+    path: Path, url: str, end: str
+) -> None:
+    async with windlass.connect(url, keep_succeeded=0, keep_cancelled=0 if end == "cancel" else 60) as client:
+        done = await client.enqueue("email")
+        await client.store.cancel([done.id], KEEP_ALL)
+        assert await client.retry(done.id) == 1
+        if end == "ack":
+            [claim] = await client.claim_many("email")
+            await client.ack(claim)
+        else:
+            await client.cancel(done.id)
+        if end == "prune":
+            await client.prune(keep_cancelled=0)
+        if end == "delete":
+            await client.delete(done.id)
+
+    left = "select 1 from windlass_job union all select 1 from windlass_delivery"
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute(left).fetchall() == []
 
 
 async def test_a_store_of_the_first_schema_is_refused_without_a_migration(

@@ -9,13 +9,13 @@ from typing import Final
 import click
 
 from windlass.cli.audited import as_option
-from windlass.cli.options import output_options, read_duration, store_options
+from windlass.cli.errors import needs_extra
+from windlass.cli.options import output_options, read_duration, store_argument, store_options
 from windlass.cli.output import print_json
 from windlass.cli.reach import Choice, dead_after, reached, settings_of, shown_url
 from windlass.cli.top.frame import Looker
 from windlass.cli.top.plain import document, print_frame
 from windlass.cli.top.wanted import read_wanted
-from windlass.core.errors import MissingExtra
 
 SHORTEST: Final = timedelta(seconds=0.1)
 
@@ -27,6 +27,7 @@ SHORTEST: Final = timedelta(seconds=0.1)
 @click.option("--filter", "wanted", default="", metavar="TEXT", help="Which jobs: queue:email state:dead words.")
 @click.option("--once", is_flag=True, help="Print one frame as text, and leave.")
 @as_option
+@store_argument
 @store_options
 @output_options
 def top(
@@ -65,11 +66,9 @@ async def _print(choice: Choice, wanted: str, *, as_json: bool) -> None:
 
 
 async def _watch(choice: Choice, interval: timedelta, wanted: str, actor: str) -> None:
-    try:
-        # a third of a second to load, and an extra: only for who looks live
+    with needs_extra("windlass top", "top"):
+        # it takes a third of a second to load
         from windlass.cli.top.screen import Terms, Top  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise MissingExtra("windlass top", "top") from error
     async with reached(choice) as found:
         settings = settings_of(choice, found)
         terms = Terms(

@@ -95,11 +95,11 @@ class Looker:
         return [*running.jobs, *(job for job in newest.jobs if job.id not in first)], True
 
     async def _dead_of(self, queues: Sequence[QueueStats]) -> Sequence[Job]:
-        """Return the newest of the dead; those of the last look while the counts say that they are the same."""
+        """Return the last jobs that died; those of the last look while the counts say that they are the same."""
         counts = [(row.queue, row.dead, row.totals.dead) for row in queues]
         if counts != self._dead_counts:
-            page = await self._client.store.newest(JobFilter(state=State.DEAD), before=None, limit=DEAD, most=LOOKED_AT)
-            self._dead, self._dead_counts = page.jobs, counts
+            dead = await self._client.store.dead(None, before=None, limit=DEAD)
+            self._dead, self._dead_counts = [each.job for each in dead], counts
         return self._dead
 
     async def _minutes_of(self, now: datetime) -> Sequence[MinuteCounts]:

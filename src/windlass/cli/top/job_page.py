@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-from windlass.cli.job_shown import STYLES, fields, log_text
+from windlass.cli.job_shown import STYLES, fields, log_text, outcome_of
 from windlass.cli.output import FAINT, STRONG, Cell
 from windlass.cli.top.pane import look_of
 from windlass.client.spoken import took
@@ -103,12 +103,12 @@ def _history(why: Why, job: Job) -> Iterator[Text]:
     yield Text()
     yield Text("History", style="bold")
     for each in reversed(job.history):
-        failure = "" if each.failure is None else f": {' '.join(each.failure.summary.split())}"
+        failure = "" if each.failure is None else f": {' '.join(each.failure.full_summary.split())}"
         lasted = took(each.started_at, each.ended_at or why.now)
         yield Text(
             escaped(
                 f"{each.delivery:>3}. attempt {each.attempt}, {each.started_at:%Y-%m-%d %H:%M:%S}, {lasted}, "
-                f"{each.outcome or 'running'}, {each.worker or '-'}{failure}"
+                f"{outcome_of(each)}, {each.worker or '-'}{failure}"
             )
         )
 

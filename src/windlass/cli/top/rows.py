@@ -129,10 +129,10 @@ def server_table(frame: Frame, width: int, dead_after: timedelta = DEAD_AFTER) -
 
 def _server_row(server: ServerRecord, now: datetime, dead_after: timedelta, *, wide: bool) -> Row:
     word = presence(server, now, dead_after)
-    silent = word != "live"
+    silent = word in ("silent", "gone")
     slots = slots_of(server)
     cells = [
-        Cell(f"{server.name} ({word})" if silent else server.name, BAD if silent else STRONG),
+        Cell(server.name if word == "live" else f"{server.name} ({word})", BAD if silent else STRONG),
         Cell(f"{server.running:,}" if slots is None else f"{server.running:,}/{slots:,}"),
         Cell(_age(now - server.seen_at), BAD if silent else ""),
         Cell(_age(now - server.started_at), FAINT),
@@ -164,7 +164,7 @@ def dead_table(frame: Frame, width: int) -> Table:
         )
         for key, jobs in groups.items()
     ]
-    return Table(f"Dead by error, of the newest {len(frame.dead):,}", columns, rows)
+    return Table(f"Dead by error, of the last {len(frame.dead):,}", columns, rows)
 
 
 def dead_groups(dead: Sequence[Job]) -> dict[str, list[Job]]:

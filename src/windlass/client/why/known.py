@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
 from windlass.client.claims import DEAD_AFTER
-from windlass.client.server_details import is_live
+from windlass.client.server_details import is_live, is_stopping
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.looks import SERVED, AuditEntry, ServerRecord
@@ -60,6 +60,11 @@ class Known:
     def live(self) -> list[ServerRecord]:
         """The servers that were heard of lately."""
         return [server for server in self.servers if self.is_live(server)]
+
+    @property
+    def claiming(self) -> list[ServerRecord]:
+        """The live servers that still claim jobs, since they do not stop."""
+        return [server for server in self.live if not is_stopping(server)]
 
     def is_live(self, server: ServerRecord) -> bool:
         """Whether a server was heard of lately."""

@@ -20,6 +20,8 @@ def reasons(known: Known) -> list[Reason]:
 
 
 def _chain(known: Known, job: Job) -> Iterator[Reason]:
+    if job.damage is not None:
+        yield _damaged(job, job.damage)
     if known.moved is not None and job.state.waiting:
         yield moved(known)
     match job.state:
@@ -35,6 +37,17 @@ def _chain(known: Known, job: Job) -> Iterator[Reason]:
             assert_never(job.state)
     yield from _key(known, job)
     yield from _schedule(known, job)
+
+
+def _damaged(job: Job, damage: str) -> Reason:
+    repair = "repair the stored value with the tools of the store"
+    if job.state in {State.DEAD, State.CANCELLED}:
+        repair = f"no worker can run it like this: {repair}, then: windlass jobs retry {job.id}"
+    elif job.state is State.RUNNING:
+        repair = f"{repair}; the attempt that runs was claimed before the damage"
+    elif job.state.waiting:
+        repair = f"no worker can run it like this: {repair}, else the next claim makes the job dead"
+    return Reason("damaged", f"its stored record is damaged: {damage}", repair, {"damage": damage})
 
 
 def _key(known: Known, job: Job) -> Iterator[Reason]:

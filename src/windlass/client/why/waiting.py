@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
-from windlass.client.server_details import slots_of, takes
+from windlass.client.server_details import is_stopping, slots_of, takes
 from windlass.client.spoken import at_utc, counted, did_you_mean, distance, length
 from windlass.client.why.known import LATELY, Fact, Known, Reason, shown_server
 from windlass.core.job import Job
@@ -27,6 +27,7 @@ def scheduled(known: Known, job: Job) -> Iterator[Reason]:
     yield _later(known, job)
     yield from _asked_to_stop(job)
     yield from _obstacles(known, job)
+    yield from _retried(known, job)
     yield from _alone(job)
 
 
@@ -36,6 +37,7 @@ def pending(known: Known, job: Job) -> Iterator[Reason]:
     found = list(_obstacles(known, job))
     yield from found
     yield from _failed_before(job)
+    yield from _retried(known, job)
     yield from _alone(job)
     busy = list(_busy(known, job))
     yield from busy
@@ -76,6 +78,24 @@ def _asked_to_stop(job: Job) -> Iterator[Reason]:
         yield Reason("cancel_requested", "it was asked to stop: the server that claims it next ends it as cancelled")
 
 
+def _retried(known: Known, job: Job) -> Iterator[Reason]:
+    last = job.history[-1] if job.history else None
+    if last is None or last.retried_at is None:
+        return
+    error = "" if last.failure is None else f" ({_first_line(last.failure.full_summary)})"
+    ended = (
+        f"delivery {last.delivery:,} had ended as {last.outcome}{error}"
+        if last.delivery
+        else f"it had ended as {last.outcome} before its first claim"
+    )
+    yield Reason(
+        "retried",
+        f"an operator retried it {distance(last.retried_at, known.now)}, at {at_utc(last.retried_at)}: {ended}",
+        None,
+        {"retried_at": last.retried_at, "delivery": last.delivery},
+    )
+
+
 def _obstacles(known: Known, job: Job) -> Iterator[Reason]:
     """Give what no time helps against: somebody has to do something."""
     if known.queue.paused:
@@ -85,7 +105,7 @@ def _obstacles(known: Known, job: Job) -> Iterator[Reason]:
             f"to let it go on: windlass queues resume {job.queue}",
             {"queue": job.queue},
         )
-    live = known.live
+    live = known.claiming
     working = [server for server in live if job.queue in server.queues]
     if not any(server.queues for server in live):
         yield _no_server(known)
@@ -100,6 +120,8 @@ def _no_server(known: Known) -> Reason:
     last = max(known.servers, key=lambda server: server.seen_at, default=None)
     if last is not None and not known.is_live(last):
         message += f"; the last one, {shown_server(last)}, was heard of {distance(last.seen_at, known.now)}"
+    elif last is not None and is_stopping(last):
+        message += f"; {shown_server(last)} is stopping, and claims no more"
     if known.ended_lately:
         message += f"; {_by_loops(known)}"
     return Reason("no_server", message, START, {"servers": 0, "ended_lately": known.ended_lately})
@@ -174,7 +196,7 @@ def _alone(job: Job) -> Iterator[Reason]:
 
 
 def _busy(known: Known, job: Job) -> Iterator[Reason]:
-    able = [server for server in known.live if job.queue in server.queues and takes(server, job)]
+    able = [server for server in known.claiming if job.queue in server.queues and takes(server, job)]
     slots = [slots_of(server) for server in able]
     if not able or any(count is None or server.running < count for server, count in zip(able, slots, strict=True)):
         return
@@ -219,7 +241,7 @@ def _ready(known: Known, job: Job) -> Reason:
     if waited < LONG:
         return Reason("ready", "it is the next of its queue, and is claimed at once", None, facts)
     named = ", ".join(
-        shown_server(server) for server in known.live if job.queue in server.queues and takes(server, job)
+        shown_server(server) for server in known.claiming if job.queue in server.queues and takes(server, job)
     )
     return Reason(
         "ready",
@@ -236,5 +258,9 @@ def rescues(job: Job) -> int:
 
 def error_of(job: Job, most: int = 200) -> str:
     """Return the first line of the last error, cut where it is long."""
-    lines = (job.last_error or "no error was stored").strip().splitlines() or ["an empty error"]
+    return _first_line(job.last_error or "no error was stored", most)
+
+
+def _first_line(error: str, most: int = 200) -> str:
+    lines = error.strip().splitlines() or ["an empty error"]
     return lines[0] if len(lines[0]) <= most else lines[0][: most - 3] + "..."

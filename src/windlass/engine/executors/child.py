@@ -26,6 +26,7 @@ from windlass.engine.executors.lifespans import Lifespans
 from windlass.engine.executors.log_setup import LogSetup
 from windlass.engine.executors.messages import Begin, Noted, Ready, encode, told
 from windlass.engine.executors.wire import Post
+from windlass.engine.job_fields import fields_of
 from windlass.engine.kept_log import keep_log
 from windlass.engine.outcomes import outcome_of
 from windlass.engine.ready import ReadyHandler
@@ -162,7 +163,8 @@ class Child:
             rule = known.app.client.settings.of(begin.job.queue).retry if isinstance(own, Unset) else own
             delay = retry_delay(rule, begin.job.attempt, error, begin.draw)
         except Exception:
-            logger.exception("the retry policy of job %s failed; the default holds", begin.job.id)
+            text = "the retry policy of job %s failed; the default holds"
+            logger.exception(text, begin.job.id, extra=fields_of(begin.job))
             delay = retry_delay(DEFAULT.retry, begin.job.attempt, error, begin.draw)
         return GaveUp(outcome.failure) if delay is None else Raised(outcome.failure, delay=delay)
 

@@ -13,6 +13,7 @@ from windlass.core.job import Failure, Job, PreparedJob, Token
 from windlass.core.verdict import GivenBack, Outcome, Raised
 from windlass.engine.executors.messages import Begin, Ended, Noted, Ready, Tell, ToParent, outcome
 from windlass.engine.executors.spawned import Spawned
+from windlass.engine.job_fields import fields_of
 from windlass.handlers.registered import Registered
 from windlass.system import SystemRng
 
@@ -261,8 +262,9 @@ class Processes:
             try:
                 member = self._idle.pop() if self._idle else self._new()
             except Exception as error:
-                logger.exception("no child process could be started for job %s", run.attempt.job.id)
-                run.end(ChildEnd(Raised(failure_of(error))))
+                job = run.attempt.job
+                logger.exception("no child process could be started for job %s", job.id, extra=fields_of(job))
+                run.end(ChildEnd(Raised(failure_of(error), error)))
             else:
                 member.wake()
                 member.run = run

@@ -40,7 +40,7 @@ class DashboardPages:
         static = StaticFiles()
         rendering = Rendering(static, masked(store), logs_in=logs_in)
         pages = [Page(view()) for view in VIEWS]
-        live = Live(shared.client, rendering, {page.name: page for page in pages}, shared.spawn)
+        live = Live(shared, rendering, {page.name: page for page in pages})
         self._refusals = Refusals(rendering)
         logins: list[Way] = [("GET", LOGIN, "login_page", LoginPage(rendering))] if logs_in else []
         self.public: Final[Collection[str]] = [*static.apps, *(path for _, path, _, _ in logins)]

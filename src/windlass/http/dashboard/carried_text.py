@@ -11,6 +11,8 @@ MOST_TEXT: Final = 20_000
 MOST_BYTES: Final = 2_048
 """Bytes of it that are written, where it is no text."""
 _ON_A_LINE: Final = 16
+_LOOKED_AT: Final = MOST_TEXT + 1
+"""Characters that are looked at: by the last one it is known that there are more."""
 
 
 class CarriedText(NamedTuple):
@@ -26,14 +28,14 @@ class CarriedText(NamedTuple):
 
 def payload_text(job: Job) -> CarriedText:
     """Return the payload of a job, without its secrets."""
-    return _written(payload_of(job), job.codec, len(job.payload))
+    return _written(payload_of(job, most=_LOOKED_AT), job.codec, len(job.payload))
 
 
 def result_text(job: Job) -> CarriedText | None:
     """Return what a job returned, without what sounds secret; None where it returned nothing that was kept."""
     if job.result is None:
         return None
-    return _written(result_of(job), job.result_codec or RAW, len(job.result))
+    return _written(result_of(job, most=_LOOKED_AT), job.result_codec or RAW, len(job.result))
 
 
 def without_carried(job: Job) -> Job:
@@ -48,7 +50,7 @@ def _written(carried: Carried, codec: str, size: int) -> CarriedText:
         return CarriedText(_hexadecimal(shown), size, _said("bytes", codec), cut)
     what = "text" if isinstance(carried.value, str) and codec != JSON.name else "JSON"
     text = in_text(carried, indent=2)
-    cut = f"the first {MOST_TEXT:,} of {len(text):,} characters" if len(text) > MOST_TEXT else None
+    cut = f"the first {MOST_TEXT:,} characters" if len(text) > MOST_TEXT else None
     return CarriedText(text[:MOST_TEXT], size, _said(what, codec), cut)
 
 

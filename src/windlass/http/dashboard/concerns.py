@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple
 
 from windlass.client.claims import DEAD_AFTER
-from windlass.client.server_details import is_live, stuck_in
+from windlass.client.server_details import is_live, is_stopping, stuck_in
 from windlass.core.looks import ServerRecord
 from windlass.core.stats import QueueStats
 
@@ -59,7 +59,7 @@ def concerns(queues: Iterable[QueueStats], servers: Servers, *, sees_all: bool) 
 
 
 def _found(queues: Sequence[QueueStats], servers: Servers, *, sees_all: bool) -> Iterator[Concern]:
-    worked = {queue for record in servers.live for queue in record.queues}
+    worked = {queue for record in servers.live if not is_stopping(record) for queue in record.queues}
     for row in queues:
         if row.pending and row.paused:
             yield Concern("paused", row.queue or "", row.pending, row.oldest_waiting)

@@ -25,12 +25,13 @@ class ShownDelivery(NamedTuple):
     error: str | None
     detail_is: str
     detail: str | None
+    retried_at: datetime | None
 
 
 def shown_delivery(each: Delivery) -> ShownDelivery:
     """Return a delivery with its error cut to a few lines, and all of it, with the traceback, as its detail."""
     failure = each.failure
-    error = None if failure is None else failure.summary.strip()
+    error = None if failure is None else failure.full_summary.strip()
     is_long = error is not None and (len(error) > SUMMARY or "\n" in error)
     parts = [error if is_long else None, None if failure is None else failure.traceback]
     detail = "\n\n".join(part for part in parts if part) or None
@@ -45,6 +46,7 @@ def shown_delivery(each: Delivery) -> ShownDelivery:
         _cut(error) if error else None,
         "Traceback" if failure is not None and failure.traceback else "All of the error",
         detail,
+        each.retried_at,
     )
 
 

@@ -20,6 +20,8 @@ from windlass.http.streaming import Streaming
 from windlass.http.wakes import Wakes
 
 HTML: Final = "text/html; charset=utf-8"
+PAGE: Final = 2 * 1024 * 1024
+"""Bytes that are reserved for what a page looks at: a job with its payload and its result."""
 LIVE: Final = "/live"
 """Below it each page has its stream."""
 
@@ -42,8 +44,9 @@ class PageEndpoint:
         check_roles(identity, page.roles)
         await self._shared.open()
         query = without_blanks(scope["query_string"])
-        seen = Seen(self._shared.client, looker, job_id=_job_id(scope), kept=self._live.kept)
-        facts = await page.facts(seen, query)
+        async with self._shared.reading.page(identity.name, PAGE) as reading:
+            seen = Seen(self._shared.client, looker, job_id=_job_id(scope), kept=self._live.kept, reading=reading)
+            facts = await page.facts(seen, query)
         root = scope.get("root_path", "")
         path = scope["path"].removeprefix(root)
         frame = Frame(
@@ -73,19 +76,16 @@ class LiveEndpoint:
         check_roles(identity, self._page.roles)
         query = without_blanks(scope["query_string"])
         self._page.check(query)
-        self._streaming.check_room()
+        self._streaming.check_room(scope)
         try:
             await self._shared.open()
         except WindlassError as error:
             await refused(error).send(send)
             return
         watched = Watched(self._page.name, _job_id(scope), query, looker_of(identity), scope.get("root_path", ""))
-        watcher = Watcher(Wakes(self._shared.client.clock), watched)
-        self._live.add(watcher)
-        try:
+        watcher = Watcher(Wakes(self._shared.client.clock))
+        with self._live.watchers.subscribed(watched, watcher):
             await self._streaming.stream(scope, receive, send, watcher)
-        finally:
-            self._live.discard(watcher)
 
 
 def _job_id(scope: Scope) -> JobId | None:

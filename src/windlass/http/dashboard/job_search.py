@@ -12,7 +12,9 @@ from windlass.core.ids import job_id
 from windlass.core.job import Job
 from windlass.core.looks import JobPage
 from windlass.core.store import Inspector, Store
-from windlass.http.scoped import merged
+from windlass.http.job_pages import read_newest, size_of
+from windlass.http.payload_reading import Reading
+from windlass.http.scope_rules import merged
 from windlass.http.seen_payloads import newest_seen
 from windlass.http.shown import still_found
 
@@ -43,7 +45,7 @@ async def reach_of(store: Store, chosen: JobFilter, *, reads: bool) -> Reach:
     return Reach(anywhere, (await store.newest(nowhere, before=None, limit=1, most=MASKED)).next, reads)
 
 
-def having(store: Store, chosen: JobFilter, text: str, reach: Reach) -> Step:
+def having(store: Store, chosen: JobFilter, text: str, reach: Reach, reading: Reading) -> Step:
     """Return the step that looks for chosen jobs with a text.
 
     Among all of them it is found as an id or the beginning of one, and as a kind, tenant, unique key or type of error;
@@ -62,7 +64,8 @@ def having(store: Store, chosen: JobFilter, text: str, reach: Reach) -> Step:
         if _is_within(before, reach.carried):
             wanted = replace(chosen, payload_text=text)
             look = _carrying if reach.reads else newest_seen
-            page = await look(store, wanted, before=before, limit=limit, most=NEWEST if reach.reads else MASKED)
+            most = NEWEST if reach.reads else MASKED
+            page = await look(store, wanted, before=before, limit=limit, most=most, reading=reading)
             pages.append(_down_to(reach.carried, page))
         return merged(_once_each(pages), limit)
 
@@ -99,9 +102,13 @@ def _named_so(chosen: JobFilter, text: str) -> Iterator[JobFilter]:
                 continue
 
 
-async def _carrying(store: Inspector, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> JobPage:
-    page = await store.newest(chosen, before=before, limit=limit, most=most)
-    return JobPage([job for job in page.jobs if still_found(job, chosen.payload_text or "")], page.next)
+async def _carrying(
+    store: Inspector, chosen: JobFilter, *, before: int | None, limit: int, most: int, reading: Reading
+) -> JobPage:
+    page = await read_newest(store, chosen, before=before, limit=limit, most=most, reading=reading)
+    text = chosen.payload_text or ""
+    seen = await reading.each(page.jobs, size_of, lambda job: still_found(job, text))
+    return JobPage([job for job, is_found in zip(page.jobs, seen, strict=True) if is_found], page.next)
 
 
 def _is_within(before: int | None, floor: int | None) -> bool:

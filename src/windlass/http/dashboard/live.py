@@ -6,8 +6,6 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from windlass.api.shape import Told
-from windlass.client.client import Client
-from windlass.core.clock import Running, Spawn
 from windlass.core.errors import WindlassError
 from windlass.core.ids import JobId
 from windlass.http.dashboard.looker import Looker
@@ -15,8 +13,10 @@ from windlass.http.dashboard.page import Page
 from windlass.http.dashboard.rendering import Frame, Rendering
 from windlass.http.dashboard.seen import Kept, Memo, Seen
 from windlass.http.events import event
-from windlass.http.patience import within
+from windlass.http.shared import Shared
+from windlass.http.subscribers import Subscribers
 from windlass.http.wakes import Wakes
+from windlass.kit.timeouts import call_with_timeout
 
 logger = logging.getLogger("windlass.http")
 
@@ -28,6 +28,9 @@ LATE: Final = 3.0
 """Seconds of one look after which all who watch are told that what they see is old."""
 PATIENCE: Final = 10.0
 """Seconds that one look may take: those who watch other pages wait behind it."""
+
+_WATCHERS: Final = "\0 pages that are watched"
+"""Who reads for all who watch: no token has such a name."""
 
 
 class PageChange(Told, kw_only=True):
@@ -50,8 +53,7 @@ class Watched(NamedTuple):
 class Watcher:
     """One browser that watches a page: gets the parts that have changed since it last got some, however slow it is."""
 
-    def __init__(self, wakes: Wakes, watched: Watched) -> None:
-        self.watched: Final = watched
+    def __init__(self, wakes: Wakes) -> None:
         self._wakes = wakes
         self._regions: Mapping[str, str] = {}
         self._away: str | None = None
@@ -98,56 +100,33 @@ class Watcher:
 class Live:
     """All who watch, and one look at a time for them."""
 
-    def __init__(self, client: Client, rendering: Rendering, pages: Mapping[str, Page], spawn: Spawn) -> None:
+    def __init__(self, shared: Shared, rendering: Rendering, pages: Mapping[str, Page]) -> None:
         """Begin with nobody."""
+        client = self._client = shared.client
         self.kept: Final = Kept(client.clock)
-        self._client = client
+        self._reading = shared.reading
         self._rendering = rendering
         self._pages = pages
-        self._spawn = spawn
-        self._watchers: dict[Watched, set[Watcher]] = {}
-        self._running: Running | None = None
+        self.watchers = Subscribers[Watched, Watcher](self._look, spawn=shared.spawn, name="windlass dashboard")
         self._mistaken: set[str] = set()
         """Pages whose last look ended by a mistake: the log tells of each once, not every second."""
-
-    def add(self, watcher: Watcher) -> None:
-        """Let somebody watch; pair it with `discard`."""
-        self._watchers.setdefault(watcher.watched, set()).add(watcher)
-        if self._running is None:
-            self._running = self._spawn(self._run(), name="windlass dashboard")
-
-    def discard(self, watcher: Watcher) -> None:
-        """Watch no longer."""
-        watchers = self._watchers.get(watcher.watched, set())
-        watchers.discard(watcher)
-        if not watchers:
-            self._watchers.pop(watcher.watched, None)
-
-    async def _run(self) -> None:
-        try:
-            while self._watchers:
-                await self._look()
-                await self._client.clock.sleep(INTERVAL)
-        finally:
-            self._running = None
-            for watchers in self._watchers.values():
-                for watcher in watchers:
-                    watcher.end()
 
     async def _look(self) -> None:
         # what several pages need is asked for once in an interval
         memo = Memo()
-        for watched in list(islice(self._watchers, MOST_LOOKS)):
+        line = self.watchers.by_key
+        for watched in list(islice(line, MOST_LOOKS)):
             await self._look_at(watched, memo)
-            if (watchers := self._watchers.pop(watched, None)) is not None:
+            if (watchers := line.pop(watched, None)) is not None:
                 # to the end of the line
-                self._watchers[watched] = watchers
+                line[watched] = watchers
+        await self._client.clock.sleep(INTERVAL)
 
     async def _look_at(self, watched: Watched, memo: Memo) -> None:
         # a store may try for long by itself before it says that nobody is there
         late = self._client.clock.call_later(LATE, self._be_late)
         try:
-            regions = await within(PATIENCE, self._regions(watched, memo), self._client.clock)
+            regions = await call_with_timeout(self._regions(watched, memo), PATIENCE, self._client.clock)
         except WindlassError as error:
             self._miss(watched, str(error))
         except TimeoutError:
@@ -159,23 +138,24 @@ class Live:
             self._miss(watched, "this process made a mistake: its log tells which")
         else:
             self._mistaken.discard(watched.page)
-            for watcher in self._watchers.get(watched, ()):
+            for watcher in self.watchers.of(watched):
                 watcher.see(regions)
         finally:
             late.cancel()
 
     def _be_late(self) -> None:
-        for watchers in self._watchers.values():
-            for watcher in watchers:
-                watcher.miss_for_now(f"the store has not answered for {LATE:g} seconds")
+        for watcher in self.watchers:
+            watcher.miss_for_now(f"the store has not answered for {LATE:g} seconds")
 
     def _miss(self, watched: Watched, why: str) -> None:
-        for watcher in self._watchers.get(watched, ()):
+        for watcher in self.watchers.of(watched):
             watcher.miss(why)
 
     async def _regions(self, watched: Watched, memo: Memo) -> dict[str, str]:
         page = self._pages[watched.page]
-        seen = Seen(self._client, watched.looker, job_id=watched.job_id, memo=memo, kept=self.kept)
-        facts = await page.facts(seen, watched.query)
+        async with self._reading.page(_WATCHERS, 0) as reading:
+            looker = watched.looker
+            seen = Seen(self._client, looker, job_id=watched.job_id, memo=memo, kept=self.kept, reading=reading)
+            facts = await page.facts(seen, watched.query)
         frame = Frame(watched.root, page.name, page.title, watched.looker)
         return self._rendering.regions(frame, facts, page.regions)

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from windlass.client.spoken import amount, counted, length
+from windlass.core.duration import EPOCH
 from windlass.core.escaped import escaped
 from windlass.core.names import shortened
 from windlass.http.dashboard.looker import Looker
@@ -94,7 +95,8 @@ def _environment() -> Environment:
         "short": _short,
     }
     known: dict[str, Any] = made.globals
-    known |= {"query": _query, "version": VERSION}
+    # the first moment there is stands in for a time that cannot be read
+    known |= {"query": _query, "version": VERSION, "no_time": EPOCH}
     # a part of a page is made without what stands above it in its template, so these are known everywhere
     known["ui"] = made.get_template("ui.html").module
     return made

@@ -11,7 +11,8 @@ from windlass.core.ids import JobId
 from windlass.core.stats import QueueStats
 from windlass.core.store import Store
 from windlass.http.dashboard.looker import Looker
-from windlass.http.scoped import ScopedStore
+from windlass.http.payload_reading import Reading
+from windlass.http.scoped_store import ScopedStore
 
 T = TypeVar("T")
 
@@ -76,13 +77,22 @@ class Seen:
     """What a page looks at: the store as far as its reader may see it."""
 
     def __init__(
-        self, client: Client, looker: Looker, *, job_id: JobId | None = None, memo: Memo | None = None, kept: Kept
+        self,
+        client: Client,
+        looker: Looker,
+        *,
+        job_id: JobId | None = None,
+        memo: Memo | None = None,
+        kept: Kept,
+        reading: Reading,
     ) -> None:
         self.client = client
         self.looker = looker
         self.job_id = job_id
         """The job that the path names."""
         self.kept = kept
+        self.reading = reading
+        """Where payloads are looked into."""
         queues = looker.queues
         self.store: Store = client.store if queues is None else ScopedStore(client.store, queues)
         self._memo = memo or Memo()

@@ -6,8 +6,6 @@ from contextlib import suppress
 from typing import Any, Final
 
 from windlass.api import claim_calls, claims, operations
-from windlass.api.claims import note_of
-from windlass.core.duration import duration
 from windlass.core.errors import NotAllowed, WindlassError
 from windlass.core.ids import JobId, job_id
 from windlass.core.job import Claim, Token
@@ -39,7 +37,9 @@ async def claim(call: Call[claims.ClaimRequest]) -> claims.Claims:
     if call.request_id is not None and call.repeats and not taken:
         call.shared.claimed_in_vain.add(call.request_id)
     taken = await _fitting(call.store, taken)
-    return claims.claims_told(taken, as_bytes=call.asked.payload == "base64")
+    call.reading.took(sum(len(each.job.payload) for each in taken))
+    as_bytes = call.asked.payload == "base64"
+    return await call.reading.work(call.reading.size, lambda: claims.claims_told(taken, as_bytes=as_bytes))
 
 
 async def _fitting(store: Store, taken: list[Claim]) -> list[Claim]:
@@ -65,7 +65,7 @@ async def _taken(call: Call[claims.ClaimRequest]) -> list[Claim]:
 
 async def settle(call: Call[claim_calls.SettleAsked]) -> claim_calls.SettleTold:
     """Write how claims ended, each as one step of its own; one that is wrong is refused alone."""
-    endings = Endings(call.client, call.shared.retention)
+    endings = Endings(call.client, call.shared.retention, call.identity)
     needed = endings.needed(call.asked.settlements)
     found = await call.store.get(needed) if needed else []
     jobs = {job.id: job for job in found if job is not None}
@@ -114,48 +114,25 @@ def _told(result: SettleResult) -> claims.Settled:
             return claims.Settled(outcome="refused", problem=problem_from(error))
 
 
-async def renew(call: Call[claim_calls.RenewAsked]) -> claim_calls.RenewTold:
-    """Let claims hold longer."""
-    renewed = await call.store.renew(_held(call.asked.claims), duration(call.asked.lease, "lease"))
-    return claim_calls.RenewTold(
-        renewed=[
-            None
-            if each is None
-            else claims.Renewed(lease_expires_at=each.lease_expires_at, cancel_requested=each.cancel_requested)
-            for each in renewed
-        ]
-    )
-
-
-async def note(call: Call[claim_calls.NoteAsked]) -> claim_calls.NoteTold:
-    """Write progress and log lines of running jobs."""
-    written = await call.store.note([note_of(each) for each in call.asked.notes])
-    return claim_calls.NoteTold(written=list(written))
-
-
 async def stops(call: Call[claim_calls.StopsAsked]) -> claim_calls.StopsTold:
     """Tell which of these claims should stop, or as soon as one should."""
-    held = _held(call.asked.claims)
+    held = claim_calls.claims_held(call.asked.claims)
     if not held or not call.asked.wait or call.shared.stopping:
         return claim_calls.StopsTold(stops=await _stops(call, held))
     return claim_calls.StopsTold(stops=await call.while_here(_stops_in_time(call, held)))
 
 
 async def _stops_in_time(call: Call[claim_calls.StopsAsked], held: Sequence[tuple[JobId, Token]]) -> list[claims.Stop]:
-    shared, clock = call.shared, call.client.clock
-    deadline = clock.monotonic() + call.asked.wait
-    # listening comes before looking: what is flagged in between rings
-    with shared.listeners.bell((ENDS, FLAGS)) as bell, suppress(Stopping):
-        while True:
-            bell.clear()
-            found = await _stops(call, held)
-            left = deadline - clock.monotonic()
-            if found or left <= 0 or shared.stopping:
-                return found
-            await bell.wait(min(left, POLL_INTERVAL))
-            # it rings at the end of every job there is; this promises nothing, so it goes by the loop's own time
-            await asyncio.sleep(SPACING)
+    timeout = 0.0 if call.shared.stopping else call.asked.wait
+    with call.shared.listeners.bell((ENDS, FLAGS)) as bell, suppress(Stopping):
+        return await bell.find(lambda: _stops(call, held), timeout=timeout, pause=_pause)
     return []
+
+
+async def _pause() -> float:
+    # it rings at the end of every job there is; this promises nothing, so it goes by the loop's own time
+    await asyncio.sleep(SPACING)
+    return POLL_INTERVAL
 
 
 async def _stops(call: Call[Any], held: Sequence[tuple[JobId, Token]]) -> list[claims.Stop]:
@@ -170,14 +147,8 @@ def _stop(each: JobId, seen: Glance | None, token: Token) -> claims.Stop | None:
     return claims.Stop(id=each, reason="cancel") if seen.cancel_requested else None
 
 
-def _held(asked: Sequence[claims.Held]) -> list[tuple[JobId, Token]]:
-    return [(job_id(each.id), Token(each.token)) for each in asked]
-
-
 HANDLED: Final[Sequence[Handled[Any, Any]]] = (
     Handled(operations.CLAIM, claim),
     Handled(operations.SETTLE, settle),
-    Handled(operations.RENEW, renew),
-    Handled(operations.NOTE, note),
     Handled(operations.STOPS, stops),
 )

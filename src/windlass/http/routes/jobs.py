@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from windlass.api import calls, job_calls, operations
 from windlass.api.jobs import Enqueued, Job, NewJob
-from windlass.api.looks import Chosen, Glance, JobIds, Jobs, Listing, NewestAsked, Place
+from windlass.api.looks import Chosen, DeadAsked, DeadJobs, Glance, JobIds, Jobs, Listing, NewestAsked, Place
 from windlass.api.reasons import Reason, Why, facts_of
 from windlass.api.roles import Role
 from windlass.client.bell import answer
@@ -16,24 +16,23 @@ from windlass.client.why import why as look_why
 from windlass.config.masked import HIDDEN
 from windlass.core import job as core
 from windlass.core import looks as seam
-from windlass.core.duration import moment
 from windlass.core.errors import InvalidValue, JobNotFound, WindlassError
 from windlass.core.ids import JobId, job_id
-from windlass.core.requests import CancelOutcome, Changed
+from windlass.core.names import check_name
+from windlass.core.requests import CancelOutcome
 from windlass.http.audit import write_down_jobs
 from windlass.http.beyond import refuse_beyond
 from windlass.http.bulk import change_matching
 from windlass.http.call import Call, Handled
-from windlass.http.new_jobs import prepared_jobs
+from windlass.http.job_pages import read_dead, read_jobs, read_newest, size_of, size_of_all
+from windlass.http.new_jobs import check_origin, prepared_jobs
+from windlass.http.payload_reading import LARGEST_PAGE
 from windlass.http.refusal import Refusal
 from windlass.http.replies import another_call
 from windlass.http.reply import problem_from
 from windlass.http.seen_payloads import jobs_seen, newest_seen
 from windlass.http.shared import Stopping
 from windlass.http.shown import reads_payloads, shown
-
-MOST_BYTES: Final = 16 * 1024 * 1024
-"""Bytes of payloads and results that a page of jobs may have: whoever asks has to hold them all."""
 
 
 async def enqueue(call: Call[job_calls.EnqueueAsked]) -> job_calls.EnqueueTold:
@@ -62,6 +61,7 @@ async def _enqueued(call: Call[Any], jobs: Sequence[NewJob], request_id: str | N
     prepared = prepared_jobs(call.client.preparer, jobs)
     if not prepared:
         return []
+    check_origin(call.identity, prepared)
     done = await call.store.enqueue(prepared, request_id=request_id)
     if len(done) != len(prepared):
         raise another_call()
@@ -82,29 +82,27 @@ async def glance(call: Call[JobIds]) -> job_calls.GlanceTold:
 
 async def get(call: Call[job_calls.GetAsked]) -> job_calls.GetTold:
     """Return jobs by their ids."""
+    await call.reading.begin()
     found = await call.store.get([job_id(each) for each in call.asked.ids])
-    as_bytes = call.asked.payload == "base64"
-    return job_calls.GetTold(
-        jobs=[None if job is None else shown(job, call.identity, as_bytes=as_bytes) for job in found]
-    )
+    known = iter(await _shown(call, [job for job in found if job is not None], call.asked.payload))
+    return job_calls.GetTold(jobs=[None if job is None else next(known) for job in found])
+
+
+async def _shown(call: Call[Any], found: Sequence[core.Job], payload: str) -> list[Job]:
+    """Return jobs as they are told; all are read by now."""
+    call.reading.size = size_of_all(found)
+    call.reading.done_reading()
+    as_bytes = payload == "base64"
+    return await call.reading.each(found, size_of, lambda job: shown(job, call.identity, as_bytes=as_bytes))
 
 
 async def jobs(call: Call[Listing]) -> Jobs:
     """Return a page of jobs."""
     asked = call.asked
-    page, more = await _page(call)
-    as_bytes = asked.payload == "base64"
-    fitting = _fitting(page)
-    more = fitting[-1].seq if len(fitting) < len(page) else more
-    return Jobs(jobs=[shown(job, call.identity, as_bytes=as_bytes) for job in fitting], next=more)
-
-
-async def _page(call: Call[Listing]) -> tuple[Sequence[core.Job], int | None]:
-    asked = call.asked
-    if _looks_through_a_mask(call, asked):
-        return await jobs_seen(call.store, asked.filter(), after=asked.after, limit=asked.limit)
-    page = await call.store.jobs(asked.filter(), after=asked.after, limit=asked.limit)
-    return page, page[-1].seq if len(page) == asked.limit else None
+    await call.reading.begin()
+    look = jobs_seen if _looks_through_a_mask(call, asked) else read_jobs
+    page, more = await look(call.store, asked.filter(), after=asked.after, limit=asked.limit, reading=call.reading)
+    return await _told(call, page, more, asked.payload)
 
 
 def _looks_through_a_mask(call: Call[Any], chosen: Chosen) -> bool:
@@ -115,15 +113,32 @@ def _looks_through_a_mask(call: Call[Any], chosen: Chosen) -> bool:
 async def newest(call: Call[NewestAsked]) -> Jobs:
     """Return a page of jobs, the newest first."""
     asked = call.asked
-    if _looks_through_a_mask(call, asked):
-        look = newest_seen(call.store, asked.filter(), before=asked.before, limit=asked.limit, most=asked.most)
-    else:
-        look = call.store.newest(asked.filter(), before=asked.before, limit=asked.limit, most=asked.most)
-    page = await look
-    as_bytes = asked.payload == "base64"
-    fitting = _fitting(page.jobs)
-    more = fitting[-1].seq if len(fitting) < len(page.jobs) else page.next
-    return Jobs(jobs=[shown(job, call.identity, as_bytes=as_bytes) for job in fitting], next=more)
+    await call.reading.begin()
+    look = newest_seen if _looks_through_a_mask(call, asked) else read_newest
+    page = await look(
+        call.store, asked.filter(), before=asked.before, limit=asked.limit, most=asked.most, reading=call.reading
+    )
+    return await _told(call, page.jobs, page.next, asked.payload)
+
+
+async def _told(call: Call[Any], page: Sequence[core.Job], more: int | None, payload: str) -> Jobs:
+    fitting = _fitting(page)
+    more = fitting[-1].seq if len(fitting) < len(page) else more
+    return Jobs(jobs=await _shown(call, fitting, payload), next=more)
+
+
+async def dead(call: Call[DeadAsked]) -> DeadJobs:
+    """Return a page of dead jobs, the last to die first."""
+    asked = call.asked
+    before = None if asked.before is None else seam.Death.read(asked.before)
+    queue = None if asked.queue is None else check_name(asked.queue, "queue")
+    await call.reading.begin()
+    page, more = await read_dead(call.store, queue, before=before, limit=asked.limit, reading=call.reading)
+    fitting = _fitting([each.job for each in page])
+    cursors = [str(each.death) for each in page[: len(fitting)]]
+    more = more or len(fitting) < len(page)
+    jobs = await _shown(call, fitting, asked.payload)
+    return DeadJobs(jobs=jobs, cursors=cursors, next=cursors[-1] if more else None)
 
 
 def _fitting(page: Sequence[core.Job]) -> Sequence[core.Job]:
@@ -131,17 +146,19 @@ def _fitting(page: Sequence[core.Job]) -> Sequence[core.Job]:
     size = 0
     for number, each in enumerate(page):
         size += len(each.payload) + len(each.result or b"")
-        if size > MOST_BYTES and number:
+        if size > LARGEST_PAGE and number:
             return page[:number]
     return page
 
 
 async def job(call: Call[job_calls.JobAsked]) -> Job:
     """Return one job, with its history and log."""
+    await call.reading.begin()
     [found] = await call.store.get((call.job_id,))
     if found is None:
         raise JobNotFound(call.job_id)
-    return shown(found, call.identity, as_bytes=call.asked.payload == "base64")
+    [told] = await _shown(call, [found], call.asked.payload)
+    return told
 
 
 async def place(call: Call[calls.Nothing]) -> Place:
@@ -179,11 +196,10 @@ async def wait(call: Call[job_calls.WaitAsked]) -> job_calls.Waited:
         return job_calls.Waited(outcome="not_found")
     if not await call.while_here(_ends_in_time(call, wanted)):
         return job_calls.Waited(outcome="timed_out")
+    await call.reading.begin()
     [found] = await call.store.get((wanted,))
-    as_bytes = call.asked.payload == "base64"
-    return job_calls.Waited(
-        outcome="completed", job=None if found is None else shown(found, call.identity, as_bytes=as_bytes)
-    )
+    told = await _shown(call, [] if found is None else [found], call.asked.payload)
+    return job_calls.Waited(outcome="completed", job=next(iter(told), None))
 
 
 async def _ends_in_time(call: Call[job_calls.WaitAsked], wanted: JobId) -> bool:
@@ -230,7 +246,7 @@ async def _change(call: Call[job_calls.ChangeAsked], operation: Operation) -> jo
         return await change_matching(call, operation, asked.filter.filter(), _words(asked.filter))
     ids = [job_id(each) for each in asked.ids or ()]
     outcomes = await operation.change(call.store, ids)
-    await write_down_jobs(call, operation.name, _done(ids, outcomes), {})
+    await write_down_jobs(call, operation.name, job_calls.changed_ids(ids, outcomes), {})
     return job_calls.ChangeTold(outcomes=outcomes)
 
 
@@ -242,20 +258,6 @@ def _refuse_to_guess(call: Call[Any], chosen: Chosen) -> None:
             "jobs, and give their ids"
         )
         raise InvalidValue(message)
-
-
-async def reschedule(call: Call[job_calls.RescheduleAsked]) -> job_calls.ChangeTold:
-    """Let waiting jobs run at another time."""
-    ids = [job_id(each) for each in call.asked.ids]
-    run_at = None if call.asked.run_at is None else moment(call.asked.run_at, "run_at")
-    outcomes = await call.store.reschedule(ids, run_at)
-    at = "now" if run_at is None else run_at.isoformat()
-    await write_down_jobs(call, "reschedule", _done(ids, outcomes), {"run_at": at})
-    return job_calls.ChangeTold(outcomes=outcomes)
-
-
-def _done(ids: Sequence[JobId], outcomes: Sequence[Changed]) -> list[JobId]:
-    return [each for each, changed in zip(ids, outcomes, strict=True) if changed is Changed.DONE]
 
 
 def _words(chosen: Chosen) -> dict[str, str]:
@@ -272,6 +274,7 @@ HANDLED: Final[Sequence[Handled[Any, Any]]] = (
     Handled(operations.GET, get),
     Handled(operations.JOBS, jobs),
     Handled(operations.NEWEST, newest),
+    Handled(operations.DEAD, dead),
     Handled(operations.JOB, job),
     Handled(operations.PLACE, place),
     Handled(operations.WHY, why),
@@ -279,5 +282,4 @@ HANDLED: Final[Sequence[Handled[Any, Any]]] = (
     Handled(operations.CANCEL, cancel),
     Handled(operations.RETRY, retry),
     Handled(operations.DELETE, delete),
-    Handled(operations.RESCHEDULE, reschedule),
 )

@@ -35,7 +35,7 @@ class LogEndpoint:
         check_roles(identity, LOG.roles)
         self._read(scope["query_string"])
         # before the store is asked: a process that has its streams does no more for another one
-        self._streaming.check_room()
+        self._streaming.check_room(scope)
         try:
             job = await self._job(scope, identity)
         except WindlassError as error:
@@ -43,11 +43,8 @@ class LogEndpoint:
             return
         shared = self._shared
         reader = Reader(job, shared.client.clock, reaches=lambda job: reaches(identity, job.queue))
-        shared.following.add(reader)
-        try:
+        with shared.following.readers.subscribed(job.id, reader):
             await self._streaming.stream(scope, receive, send, reader)
-        finally:
-            shared.following.discard(reader)
 
     async def _job(self, scope: Scope, identity: Identity) -> Job:
         await self._shared.open()

@@ -5,9 +5,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
+from msgspec import UNSET
+
 from windlass.api import calls, operations, schedule_calls
 from windlass.api import schedules as shapes
-from windlass.api.schedules import schedule_of, schedule_told
+from windlass.api.jobs import NewJob
+from windlass.api.schedules import schedule_of, schedules_told
 from windlass.client.schedules import Schedules
 from windlass.codec import Encoded
 from windlass.core.duration import moment
@@ -17,22 +20,29 @@ from windlass.core.schedule import Firing, Schedule
 from windlass.core.store import Store
 from windlass.http.audit import write_down
 from windlass.http.call import Call, Handled
-from windlass.http.new_jobs import new_job, prepared_jobs
+from windlass.http.new_jobs import check_origin, new_job, prepared_jobs
 from windlass.http.shown import shown_schedule
-
-MOST_RULE: Final = 1_000
 
 
 async def schedules(call: Call[schedule_calls.ScheduleIdsAsked]) -> shapes.Schedules:
     """List schedules."""
     ids = None if call.asked.ids is None else [check_name(each, "schedule id") for each in call.asked.ids]
+    await call.reading.begin()
     now, found = await call.store.schedules(ids)
-    return shapes.Schedules(now=now, schedules=_told([shown_schedule(each, call.identity) for each in found]))
+    call.reading.took(sum(map(_size_of, found)))
+    call.reading.done_reading()
+    shown = await call.reading.each(found, _size_of, lambda each: shown_schedule(each, call.identity))
+    return shapes.Schedules(now=now, schedules=schedules_told(shown))
+
+
+def _size_of(schedule: Schedule) -> int:
+    return len(schedule.payload)
 
 
 async def put_schedule(call: Call[shapes.SchedulePut]) -> shapes.Schedule:
     """Write a schedule, or replace its rule."""
     asked = call.asked
+    _check_job(asked.job)
     made = await _schedules(call).put(
         asked.id,
         asked.rule,
@@ -42,7 +52,7 @@ async def put_schedule(call: Call[shapes.SchedulePut]) -> shapes.Schedule:
         overlap=asked.overlap,
     )
     await write_down(call, "put schedule", made.id, {"rule": made.rule, "timezone": made.timezone, "queue": made.queue})
-    [told] = _told([made])
+    [told] = schedules_told([made])
     return told
 
 
@@ -73,21 +83,6 @@ async def write_schedule(call: Call[shapes.ScheduleWritten]) -> shapes.Revision:
     return shapes.Revision(revision=await call.store.write_schedule(schedule, expected=call.asked.expected))
 
 
-async def remove_schedule(call: Call[schedule_calls.ScheduleAsked]) -> schedule_calls.Removed:
-    """Remove a schedule."""
-    removed = await call.store.remove_schedule(check_name(call.asked.id, "schedule id"))
-    if removed:
-        await write_down(call, "remove schedule", call.asked.id)
-    return schedule_calls.Removed(removed=removed)
-
-
-async def due_schedules(call: Call[shapes.DueAsked]) -> shapes.DueSchedules:
-    """List schedules that are due."""
-    declared = [check_name(each, "schedule id") for each in call.asked.declared]
-    now, due, next_run_at = await call.store.due_schedules(declared, limit=call.asked.limit)
-    return shapes.DueSchedules(now=now, due=_told(due), next_run_at=next_run_at)
-
-
 async def fire(call: Call[shapes.Firing]) -> shapes.Fired:
     """Make the jobs of a schedule and move its next run on."""
     asked = call.asked
@@ -98,8 +93,17 @@ async def fire(call: Call[shapes.Firing]) -> shapes.Fired:
         _utc(asked.tick, "tick"),
         _utc(asked.next_run_at, "next_run_at"),
     )
+    check_origin(call.identity, firing.jobs, schedule_id=firing.schedule_id)
     fired = await call.store.fire(firing)
     return shapes.Fired(outcome=fired.outcome, job_id=fired.job_id)
+
+
+def _check_job(job: NewJob) -> None:
+    """Refuse what no job of a schedule has; the rest is checked where it is put."""
+    for name in shapes.NOT_OF_A_SCHEDULE:
+        if getattr(job, name) not in (None, UNSET):
+            message = f"the job of a schedule has no {name}: leave it out"
+            raise InvalidValue(message)
 
 
 def _schedules(call: Call[Any]) -> Schedules:
@@ -107,11 +111,6 @@ def _schedules(call: Call[Any]) -> Schedules:
         return call.store
 
     return Schedules(reach, call.client.preparer)
-
-
-def _told(found: Sequence[Schedule]) -> list[shapes.Schedule]:
-    # the bytes are told as they are: JSON with room around it would come without it
-    return [schedule_told(each, as_bytes=each.payload != each.payload.strip()) for each in found]
 
 
 def _checked(schedule: Schedule, call: Call[Any]) -> Schedule:
@@ -125,8 +124,8 @@ def _checked(schedule: Schedule, call: Call[Any]) -> Schedule:
         check_header(key, value)
     check_priority(schedule.priority)
     check_max_attempts(schedule.max_attempts)
-    if len(schedule.rule) > MOST_RULE or len(schedule.timezone) > MOST_RULE:
-        message = f"a rule and its time zone have at most {MOST_RULE:,} characters"
+    if len(schedule.rule) > shapes.MOST_RULE or len(schedule.timezone) > shapes.MOST_RULE:
+        message = f"a rule and its time zone have at most {shapes.MOST_RULE:,} characters"
         raise InvalidValue(message)
     call.client.preparer.encode(Encoded(schedule.payload, schedule.codec), "payload")
     return replace(
@@ -147,7 +146,5 @@ HANDLED: Final[Sequence[Handled[Any, Any]]] = (
     Handled(operations.RESUME_SCHEDULE, resume_schedule),
     Handled(operations.RUN_SCHEDULE, run_schedule),
     Handled(operations.WRITE_SCHEDULE, write_schedule),
-    Handled(operations.REMOVE_SCHEDULE, remove_schedule),
-    Handled(operations.DUE_SCHEDULES, due_schedules),
     Handled(operations.FIRE, fire),
 )

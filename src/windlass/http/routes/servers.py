@@ -4,15 +4,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from windlass.api import calls, operations, server_calls
-from windlass.api.looks import server_of, server_told
-from windlass.core.duration import duration
+from windlass.api.looks import server_of
 from windlass.http.call import Call, Handled
 from windlass.http.presence import Presence
-
-
-async def servers(call: Call[calls.Nothing]) -> server_calls.ServersTold:
-    """List the servers."""
-    return server_calls.ServersTold(servers=[server_told(record) for record in await call.store.servers()])
 
 
 async def beat(call: Call[server_calls.BeatAsked]) -> calls.Nothing:
@@ -27,16 +21,6 @@ async def leave(call: Call[server_calls.LeaveAsked]) -> calls.Nothing:
     return calls.Nothing()
 
 
-async def ended_servers(call: Call[calls.Nothing]) -> calls.NamesTold:
-    """List servers whose process has ended for sure."""
-    return calls.NamesTold(names=await call.store.ended_servers())
-
-
-async def stranded(call: Call[server_calls.StrandedAsked]) -> calls.CountTold:
-    """Count the leases that ran out and that nobody will rescue."""
-    return calls.CountTold(count=await call.store.stranded(dead_after=duration(call.asked.dead_after, "dead_after")))
-
-
 def _presence(call: Call[Any]) -> Presence:
     shared = call.shared
     if call.identity.queues is None:
@@ -46,9 +30,6 @@ def _presence(call: Call[Any]) -> Presence:
 
 
 HANDLED: Final[Sequence[Handled[Any, Any]]] = (
-    Handled(operations.SERVERS, servers),
     Handled(operations.BEAT, beat),
     Handled(operations.LEAVE, leave),
-    Handled(operations.ENDED, ended_servers),
-    Handled(operations.STRANDED, stranded),
 )

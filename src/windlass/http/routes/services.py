@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from windlass.api import calls, operations, upkeep_calls
-from windlass.api.looks import Audit, Finding, Retained
+from windlass.api.looks import Retained
 from windlass.api.roles import Role
 from windlass.core.duration import moment
 from windlass.core.errors import NotAllowed
@@ -33,26 +33,10 @@ async def rescue(call: Call[upkeep_calls.RescueAsked]) -> upkeep_calls.RescueTol
     return upkeep_calls.RescueTold(rescued=[upkeep_calls.Rescued(id=each.id, state=each.state) for each in rescued])
 
 
-async def promote(call: Call[upkeep_calls.PromoteAsked]) -> calls.CountTold:
-    """Make jobs pending that have come due."""
-    return calls.CountTold(count=await call.store.promote(limit=call.asked.limit))
-
-
 async def prune(call: Call[upkeep_calls.PruneAsked]) -> calls.CountTold:
     """Delete finished records past their retention."""
     kept = _kept(call, call.asked.retention)
     return calls.CountTold(count=await call.store.prune(kept, limit=call.asked.limit))
-
-
-async def audit(call: Call[upkeep_calls.AuditAsked]) -> upkeep_calls.AuditTold:
-    """Tell what people did."""
-    entries = await call.store.audit(limit=call.asked.limit)
-    return upkeep_calls.AuditTold(
-        entries=[
-            Audit(at=each.at, actor=each.actor, action=each.action, target=each.target, detail=dict(each.detail))
-            for each in entries
-        ]
-    )
 
 
 async def write_audit(call: Call[upkeep_calls.AuditWritten]) -> calls.Nothing:
@@ -66,16 +50,6 @@ async def write_audit(call: Call[upkeep_calls.AuditWritten]) -> calls.Nothing:
     return calls.Nothing()
 
 
-async def check(call: Call[calls.Nothing]) -> upkeep_calls.CheckTold:
-    """Look over the store's health and settings."""
-    return upkeep_calls.CheckTold(
-        findings=[
-            Finding(name=each.name, level=each.level, message=each.message, advice=each.advice)
-            for each in await call.store.check()
-        ]
-    )
-
-
 def _signed(actor: str, name: str | None) -> str:
     return actor if name is None or actor == name else f"{name} ({actor})"
 
@@ -86,9 +60,6 @@ def _kept(call: Call[Any], given: Retained | None) -> Retention:
 
 HANDLED: Final[Sequence[Handled[Any, Any]]] = (
     Handled(operations.RESCUE, rescue),
-    Handled(operations.PROMOTE, promote),
     Handled(operations.PRUNE, prune),
-    Handled(operations.AUDIT, audit),
     Handled(operations.WRITE_AUDIT, write_audit),
-    Handled(operations.CHECK, check),
 )

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from windlass.http.call import Handled
-from windlass.http.routes import claims, jobs, kv, moving, queues, schedules, servers, services
+from windlass.http.routes import about, claims, jobs, moving, plain, schedules, servers, services
 
 HANDLED: Final[Sequence[Handled[Any, Any]]] = (
     *jobs.HANDLED,
     *claims.HANDLED,
-    *queues.HANDLED,
+    *about.HANDLED,
     *schedules.HANDLED,
     *servers.HANDLED,
-    *kv.HANDLED,
     *services.HANDLED,
     *moving.HANDLED,
+    *plain.HANDLED,
 )

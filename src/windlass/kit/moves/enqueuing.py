@@ -9,17 +9,15 @@ from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.states import State
 from windlass.core.unique import Hold
+from windlass.kit.job_ids import check_repeat
 from windlass.kit.moves.holds import Holder, holder_for, live, refuse
 from windlass.kit.moves.record import Record
 from windlass.kit.moves.table import ENQUEUED, Table
 
 
 def enqueue(table: Table, jobs: Sequence[PreparedJob], now: datetime) -> list[Enqueued]:
-    """Put jobs in line in their order; raises `UniqueConflict` before anything is written."""
-    for job in jobs:
-        if job.unique is not None:
-            check_keys(table, jobs, now)
-            break
+    """Put jobs in line in their order; raises a `JobConflict` before anything is written."""
+    check(table, jobs, now)
     return put(table, jobs, now)
 
 
@@ -34,8 +32,11 @@ class Ahead(NamedTuple):
 AS_IT_IS: Final = Ahead()
 
 
-def check_keys(table: Table, jobs: Sequence[PreparedJob], now: datetime, ahead: Ahead = AS_IT_IS) -> None:
-    """Raise `UniqueConflict` if one of `jobs` would meet a key that refuses it; writes nothing."""
+def check(table: Table, jobs: Sequence[PreparedJob], now: datetime, ahead: Ahead = AS_IT_IS) -> None:
+    """Raise `IdConflict` or `UniqueConflict` if one of `jobs` would be refused by its id or its key; write nothing."""
+    plain = {job.id for job in jobs if job.unique is None}
+    if len(plain) == len(jobs) and table.jobs.keys().isdisjoint(plain):
+        return
     look = _Look(table, now, ahead)
     for job in jobs:
         look.add(job)
@@ -48,15 +49,17 @@ class _Look:
         self._table = table
         self._now = now
         self._gone = ahead.gone
+        self._waiting = ahead.waiting
         self._holders = dict(ahead.holders)
-        self._waiting = {ahead.waiting}
+        self._new: dict[JobId, PreparedJob] = {}
 
     def add(self, job: PreparedJob) -> None:
-        """Raise `UniqueConflict` if the job would be refused."""
-        if job.id in self._waiting or (job.id in self._table.jobs and job.id != self._gone):
-            return
-        if job.unique is None or self._takes(job.unique, job.id):
-            self._waiting.add(job.id)
+        """Raise `IdConflict` or `UniqueConflict` if the job would be refused."""
+        found = self._new.get(job.id) or (None if job.id == self._gone else self._table.jobs.get(job.id))
+        if found is not None:
+            check_repeat(job, found)
+        elif job.unique is None or self._takes(job.unique, job.id):
+            self._new[job.id] = job
 
     def _takes(self, hold: Hold, job_id: JobId) -> bool:
         holder = self._holder(hold.name)
@@ -75,11 +78,11 @@ class _Look:
 
     def _waits(self, job_id: JobId) -> bool:
         record = self._table.jobs.get(job_id)
-        return job_id in self._waiting or (record is not None and record.state.waiting)
+        return job_id in self._new or job_id == self._waiting or (record is not None and record.state.waiting)
 
 
 def put(table: Table, jobs: Sequence[PreparedJob], now: datetime) -> list[Enqueued]:
-    """Put jobs in line whose keys were checked."""
+    """Put jobs in line whose ids and keys were checked."""
     ids: list[JobId] = []
     created: list[bool] = []
     for job in jobs:

@@ -3,21 +3,15 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from windlass.core.errors import InvalidValue, StoreMoved
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
 from windlass.core.states import State
 from windlass.core.unique import Hold
+from windlass.kit.job_ids import check_repeats
 from windlass.kit.moves.holds import Holds
 from windlass.kit.moves.record import Record, record_of
 from windlass.kit.moves.table import ENQUEUED, Table
-
-
-def refuse(moved: Moved | None) -> None:
-    """Raise `StoreMoved` if the jobs of this store go elsewhere: whoever would begin something asks first."""
-    if moved is not None:
-        raise StoreMoved(moved.to)
 
 
 def goes_by(moved: Moved | None, move: str | None) -> bool:
@@ -32,24 +26,17 @@ def pack(holds: Holds, records: Iterable[Record], now: datetime) -> Packed:
     return Packed([record.whole_job() for record in chosen], [key for key in keys if key is not None])
 
 
-def check(parcel: Parcel) -> None:
-    """Raise `InvalidValue` if a parcel has what does not wait, or is of another queue."""
-    for job in parcel.packed.jobs:
-        if job.queue != parcel.queue or not job.state.waiting:
-            message = (
-                f"a parcel of {parcel.queue!r} holds waiting jobs of that queue; job {job.id} is {job.state} in "
-                f"{job.queue!r}: pack it anew"
-            )
-            raise InvalidValue(message)
-
-
 def is_next(parcel: Parcel, last: Unpacked | None) -> bool:
     """Whether a parcel follows the last one of its move and queue, or is the first."""
     return parcel.number == (1 if last is None else last.number + 1)
 
 
 def unpack(table: Table, packed: Packed, now: datetime) -> None:
-    """Put jobs in line as they are; those whose ids are here already are passed by."""
+    """Put jobs in line as they are; those that are here already are passed by.
+
+    Raises `IdConflict` before anything is written when another job has one of the ids.
+    """
+    check_repeats(packed.jobs, {job.id: table.jobs[job.id] for job in packed.jobs if job.id in table.jobs})
     keys = {key.job_id: key for key in packed.keys}
     for job in packed.jobs:
         if job.id not in table.jobs:

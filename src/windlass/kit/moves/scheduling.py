@@ -56,7 +56,7 @@ class Schedules:
         return DueSchedules(now, due, timed[len(due)][0] if len(timed) > len(due) else None)
 
     def fire(self, firing: Firing, now: datetime) -> Fired:
-        """Enqueue the jobs of a schedule and move its next run on; raises `UniqueConflict` before any write."""
+        """Enqueue the jobs of a schedule and move its next run on; raises a `JobConflict` before any write."""
         schedule = self._schedules.get(firing.schedule_id)
         if schedule is None or not _may_fire(schedule, firing, now):
             return Fired(FireOutcome.LOST, None if schedule is None else schedule.last_job_id)

@@ -5,7 +5,7 @@ from typing import assert_never
 
 from windlass.core import fence
 from windlass.core.duration import later
-from windlass.core.errors import UniqueConflict
+from windlass.core.errors import JobConflict
 from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.states import State
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
@@ -25,7 +25,7 @@ def settle(table: Table, settlement: Settlement, now: datetime) -> SettleResult:
     if settlement.then:
         try:
             _check_then(table, record, settlement, now)
-        except UniqueConflict as conflict:
+        except JobConflict as conflict:
             return conflict
     _write(table, record, settlement, now)
     if settlement.then:
@@ -36,7 +36,7 @@ def settle(table: Table, settlement: Settlement, now: datetime) -> SettleResult:
 
 
 def _check_then(table: Table, record: Record, settlement: Settlement, now: datetime) -> None:
-    """Check the keys of `then` jobs as they will be once the verdict is written."""
+    """Check the ids and keys of `then` jobs as they will be once the verdict is written."""
     ends = isinstance(settlement.verdict, (ToSucceeded, ToDead, ToCancelled))
     holders: dict[str, Holder | None] = {}
     if record.hold is not None:
@@ -46,7 +46,7 @@ def _check_then(table: Table, record: Record, settlement: Settlement, now: datet
             holders[record.hold.name] = holder_for(record.hold, record.id, now)
     gone = record.id if ends and not settlement.keep else None
     waiting = None if ends else record.id
-    enqueuing.check_keys(table, settlement.then, now, enqueuing.Ahead(holders, gone, waiting))
+    enqueuing.check(table, settlement.then, now, enqueuing.Ahead(holders, gone, waiting))
 
 
 def _returns_unstarted(settlement: Settlement) -> bool:

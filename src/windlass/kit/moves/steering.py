@@ -36,6 +36,7 @@ def retry(table: Table, job_id: JobId, now: datetime) -> Changed:
         return Changed.WRONG_STATE
     if not _takes_key_again(table, record, now):
         return Changed.KEY_HELD
+    record.note_retry(now)
     record.attempt = 0
     record.last_error = record.finished_at = record.result = record.result_codec = None
     record.cancel_requested = False

@@ -5,11 +5,9 @@ import os
 from windlass.core.clock import Rng
 from windlass.core.topics import Hub
 from windlass.kit.request_names import RequestNames
-from windlass.stores.http.calls import Calls, problem_told
+from windlass.stores.http.batches import Batches
 from windlass.stores.http.listener import Listener
-from windlass.stores.http.looks import Looks
-from windlass.stores.http.moves import Moves
-from windlass.stores.http.moving import Moving
+from windlass.stores.http.operation_client import OperationClient, problem_told
 from windlass.stores.http.options import Options
 from windlass.stores.http.runner import Runner
 
@@ -21,15 +19,14 @@ class Room:
         """Open nothing yet."""
         self.pid = os.getpid()
         self.runner = Runner(options, problem_told)
-        calls = Calls(self.runner, RequestNames(rng).new)
-        self.moves = Moves(calls, patience=options.timeout)
-        self.moving = Moving(calls)
-        self.looks = Looks(calls)
+        self.client = OperationClient(self.runner, RequestNames(rng).new)
+        self.batches = Batches(self.client, patience=options.timeout)
+        self.hub = hub
         self.listener = Listener(options, hub, problem_told)
 
     async def close(self) -> None:
         """Finish what was handed over and let go of every connection."""
-        await self.moves.close()
+        await self.batches.close()
         await self.listener.close()
         await self.runner.close()
 

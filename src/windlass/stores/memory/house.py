@@ -1,39 +1,39 @@
 """What a store keeps beside jobs: receipts of requests, locks, servers and what people did."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Literal, TypeAlias, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from windlass.core.duration import later
-from windlass.core.ids import JobId
-from windlass.core.job import Enqueued, Token
 from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import Moved, Unpacked
-from windlass.core.requests import SettleResult
 from windlass.core.stats import TimingCount
+from windlass.core.store_calls import Command
 from windlass.stores.memory.table import Table
-
-T = TypeVar("T")
 
 Timing: TypeAlias = tuple[datetime, str, str, Literal["waited", "ran"], int]
 """What is counted: minute, queue, kind, what and range of a `TimingCount`."""
-Receipts: TypeAlias = dict[str, tuple[datetime, Sequence[T]]]
-"""What was answered to a request, and when."""
 
 RECEIPTS_KEPT = timedelta(minutes=10)
 SERVERS_KEPT = timedelta(days=1)
 MINUTES_KEPT = timedelta(days=8)
 
 
+class Receipt(NamedTuple):
+    """Reply to a command, and the time of it."""
+
+    at: datetime
+    reply: Any
+
+
 class House:
     """Plain records, each by its name or request."""
 
     def __init__(self) -> None:
-        self.enqueued: Receipts[Enqueued] = {}
-        self.claimed: Receipts[tuple[JobId, Token]] = {}
-        self.settled: Receipts[SettleResult] = {}
+        self.receipts: dict[tuple[type[Command[Any]], str], Receipt] = {}
+        """The reply to each command that was sent with a request id."""
         self.servers: dict[str, ServerRecord] = {}
         self.audit: list[AuditEntry] = []
         self.moved: Moved | None = None
@@ -76,9 +76,7 @@ class House:
     def prune(self, table: Table, now: datetime) -> None:
         """Forget what is past its time."""
         table.holds.prune(now)
-        _forget_receipts(self.enqueued, now)
-        _forget_receipts(self.claimed, now)
-        _forget_receipts(self.settled, now)
+        self.receipts = {key: kept for key, kept in self.receipts.items() if kept.at > now - RECEIPTS_KEPT}
         self._locks = {name: lock for name, lock in self._locks.items() if lock[1] > now}
         self.servers = {key: server for key, server in self.servers.items() if server.seen_at > now - SERVERS_KEPT}
         self.timings = Counter({of: count for of, count in self.timings.items() if of[0] > now - MINUTES_KEPT})
@@ -88,8 +86,3 @@ class House:
     def _holder(self, name: str, now: datetime) -> str | None:
         holder, ends_at = self._locks.get(name, (None, now))
         return holder if ends_at > now else None
-
-
-def _forget_receipts(receipts: Receipts[T], now: datetime) -> None:
-    for request_id in [key for key, (at, _) in receipts.items() if at <= now - RECEIPTS_KEPT]:
-        del receipts[request_id]

@@ -1,15 +1,18 @@
 """Members in the order of a time: what waits, what comes due, whose lease runs out, what ended first."""
 
+from bisect import bisect_right
 from collections import deque
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from heapq import heapify, heappop, heappush
-from itertools import compress, count
+from heapq import heapify, heappop, heappush, merge
+from itertools import compress, count, islice
+from operator import itemgetter
 from typing import Final, Generic, Protocol, TypeVar
 
 from windlass.kit.moves.record import NOWHERE
 
 SLACK: Final = 64
-_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 _places: Final = count(1)
 
 
@@ -38,7 +41,7 @@ class Timeline(Generic[T]):
         self._orderly: deque[T] = deque()
         self._places: deque[int] = deque()
         self._times: deque[datetime] = deque()
-        self._latest = _LONG_AGO, 0
+        self._latest = LONG_AGO, 0
         self._late: list[tuple[datetime, int, int, T]] = []
         self.members = 0
 
@@ -84,6 +87,15 @@ class Timeline(Generic[T]):
                 break
             count += member.place == place
         return min(count, most)
+
+    def latest(self, until: datetime | None) -> Iterator[tuple[datetime, T]]:
+        """Give the members whose time is not after `until`, or all, with their times, the latest first."""
+        late = (entry for entry in self._late if until is None or entry[0] <= until)
+        after = 0 if until is None else len(self._times) - bisect_right(self._times, until)
+        columns = (islice(reversed(column), after, None) for column in (self._times, self._places, self._orderly))
+        orderly = ((time, member.seq, place, member) for time, place, member in zip(*columns, strict=True))
+        found = merge(sorted(late, reverse=True), orderly, key=itemgetter(0, 1), reverse=True)
+        return ((time, member) for time, _, place, member in found if member.place == place)
 
     def until(self, at: datetime | None) -> list[T]:
         """Return the members whose time is not after `at`, or all, the earliest first."""

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from windlass.core.looks import Finding
 from windlass.kit.moves.looking import of_move
 from windlass.stores.postgres.migrate import SCHEMA
-from windlass.stores.postgres.moves.departure import moved
+from windlass.stores.postgres.moves.departure import moved_to
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.work import Row, Statement, Work
 
@@ -45,7 +45,7 @@ def check(options: Options, *, pooled: bool, hears: bool | None = None) -> Work[
         _role(server),
         _durability(server),
         (yield from _schema()),
-        *of_move((yield from moved())),
+        *of_move((yield from moved_to())),
         (yield from _snapshots()),
         (yield from _prepared()),
         (yield from _slots()),

@@ -1,20 +1,30 @@
 """Claims: mostly one statement, more when jobs have come due or kinds are ahead that the caller does not know."""
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from windlass.core.job import Claim
-from windlass.core.requests import ClaimRequest
-from windlass.stores.postgres.moves.claim import Heads, claim_chosen, claim_heads, claimed_before
+from windlass.core.errors import WindlassError
+from windlass.core.job import Claim, Failure
+from windlass.core.requests import ClaimRequest, Settlement, SettleResult
+from windlass.core.verdict import ToDead
+from windlass.kit.damage import dead_reason
+from windlass.stores.postgres.enqueuer import PATIENCE
+from windlass.stores.postgres.moves.claim import Heads, Undecoded, claim_chosen, claim_heads, claimed_before, set_aside
 from windlass.stores.postgres.moves.promote import promote_queues
+from windlass.stores.postgres.moves.settle import settle_once, settled_before
 from windlass.stores.postgres.runner import Runner
 from windlass.stores.postgres.work import Changes, Work
+
+logger = logging.getLogger("windlass.postgres")
 
 PROMOTED_AT_ONCE: Final = 1_000
 TRIES: Final = 10
 """How often a claim looks again: jobs came due, strange kinds were ahead, others were faster."""
+MOST_TRIES: Final = 100
+"""How often it does while it meets damaged jobs each time."""
 LAST_PROMOTION: Final = TRIES // 2
 """The turn after which a claim no longer waits for all due jobs to be promoted."""
 STRANGERS_FOR: Final = 1.0
@@ -45,12 +55,18 @@ class Claimer:
     async def _claim(self, request: ClaimRequest, request_id: str | None) -> list[Claim]:
         choose = request.by_priority or self._strangers_ahead(request)
         heads, promoted = Heads([]), False
-        for turn in range(TRIES):
+        turn, tries = 0, TRIES
+        while turn < tries:
             move = partial(claim_chosen if choose else claim_heads, promoted=promoted)
             heads = await self._try(request, _name_of(request_id, turn), move)
+            if heads.undecoded:
+                await self._give_up(heads.undecoded)
             if heads.claims:
                 break
-            if heads.due:
+            if heads.damaged or heads.undecoded:
+                await self._set_aside(heads.damaged, request.queues)
+                tries = min(tries + 1, MOST_TRIES)
+            elif heads.due:
                 # a flood that does not end must not keep the jobs that are ready waiting
                 promoted = await self._promote(request) < PROMOTED_AT_ONCE or turn >= LAST_PROMOTION
             elif heads.stranger:
@@ -58,7 +74,32 @@ class Claimer:
                 choose = True
             elif not heads.overtaken and not heads.repeated:
                 break
+            turn += 1
         return heads.claims
+
+    async def _set_aside(self, seqs: Sequence[int], queues: Sequence[str]) -> None:
+        """Make damaged jobs dead that a claim has met: they must not keep the others waiting."""
+        if not seqs:
+            return
+        for job_id, error in await self._runner.run(
+            lambda changes: set_aside(changes, seqs, list(queues)), whole=False
+        ):
+            logger.error("job %s is dead: %s", job_id, error)
+
+    async def _give_up(self, undecoded: Sequence[Undecoded]) -> None:
+        """Make jobs dead that were claimed but do not decode: they would stay claimed until their leases end."""
+        settlements = [Settlement(one.job_id, one.token, ToDead(_failure(one))) for one in undecoded]
+        name = self._new_request_id()
+        try:
+            await self._runner.run(
+                lambda changes: settle_once(changes, settlements, name, patience=PATIENCE),
+                again=lambda: _or_nothing(settled_before(name)),
+            )
+        except WindlassError as error:
+            logger.error("%d damaged jobs stay claimed until their leases end: %s", len(undecoded), error)  # noqa: TRY400 - it says why
+            return
+        for one in undecoded:
+            logger.error("job %s is dead: %s", one.job_id, dead_reason(one.damage))
 
     async def _try(
         self,
@@ -93,3 +134,11 @@ class Claimer:
 def _name_of(request_id: str | None, turn: int) -> str | None:
     """Return how a turn of a request is known: each has a receipt of its own, also one that was given nothing."""
     return f"{request_id}#{turn}" if request_id and turn else request_id
+
+
+def _failure(one: Undecoded) -> Failure:
+    return Failure(dead_reason(one.damage))
+
+
+def _or_nothing(work: Work[list[SettleResult] | None]) -> Work[list[SettleResult]]:
+    return (yield from work) or []

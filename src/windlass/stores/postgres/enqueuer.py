@@ -11,7 +11,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.kit.gather import Gather
 from windlass.kit.weight import bytes_of_jobs, weight_of_jobs
-from windlass.stores.postgres.faults import has_waited_in_vain
+from windlass.stores.postgres.faults import has_waited_in_vain, is_id_taken
 from windlass.stores.postgres.moves.enqueue import (
     AT_ONCE,
     enqueue_once,
@@ -54,10 +54,17 @@ class Enqueuer:
         # a key may have to be waited for, which only those who asked for one should do
         if request_id is None and _goes_with_others(jobs):
             return await self._enqueue_plain(jobs)
+        return await self._enqueue_by_itself(jobs, request_id)
+
+    async def _enqueue_by_itself(
+        self, jobs: Sequence[PreparedJob], request_id: str | None = None, *, timeout: float | None = None
+    ) -> list[Enqueued]:
+        """Put jobs in line in a transaction of their own."""
         named = request_id or self._new_request_id()
         done = await self._runner.run(
             lambda changes: enqueue_once(changes, jobs, named),
             again=partial(enqueued_before, named),
+            timeout=timeout,
             doubt=jobs[0].id,
         )
         return done or []
@@ -67,8 +74,8 @@ class Enqueuer:
         deadline = loop.time() + self._timeout
         done = await self._plain.ask(jobs)
         if done is None:
-            # whoever brings that id waits for it, and nobody else does
-            done = await self._insert(jobs, timeout=max(deadline - loop.time(), 0))
+            # who brings an id that another transaction has brought waits for it, and no other caller does
+            done = await self._enqueue_by_itself(jobs, timeout=max(deadline - loop.time(), 0))
         return done
 
     async def _insert_together(
@@ -82,7 +89,7 @@ class Enqueuer:
             # each caller is told of a job of its own, to ask for it again
             return [doubt_of(batch[0].id, unknown) for batch in batches]
         except StoreUnavailable as error:
-            if has_waited_in_vain(error):
+            if has_waited_in_vain(error) or (is_id_taken(error) and len(batches) == 1):
                 return [None] * len(batches)
             if error.retryable or isinstance(error, StoreMoved) or len(batches) == 1:
                 raise
@@ -100,15 +107,12 @@ class Enqueuer:
             return error
         return done
 
-    def _insert(
-        self, jobs: Sequence[PreparedJob], *, patience: str | None = None, timeout: float | None = None
-    ) -> Coroutine[Any, Any, list[Enqueued]]:
+    def _insert(self, jobs: Sequence[PreparedJob], *, patience: str) -> Coroutine[Any, Any, list[Enqueued]]:
         request_id = self._new_request_id()
         return self._runner.run(
             lambda changes: insert_plain(changes, jobs, request_id, patience=patience),
             whole=False,
             again=lambda: inserted_before(jobs, request_id),
-            timeout=timeout,
             doubt=jobs[0].id,
         )
 

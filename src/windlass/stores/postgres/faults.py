@@ -59,6 +59,8 @@ _CACHED_PLAN: Final = "RevalidateCachedQuery"
 _RECEIPTS: Final = "windlass_receipt_pkey"
 _JOB_IDS: Final = "windlass_job_id_key"
 _OURS: Final = "windlass_"
+_ID_TAKEN: Final = ("22P02", "Windlass: another job has an id of this batch")
+"""How the statements of an enqueue fail, in any language of the server: by a text that is no number."""
 _ANOTHER_HOLDS: Final = (
     "another transaction, one of your own with ctx.transaction() or connection= perhaps, holds a row or a key that is "
     "needed: end it (pg_stat_activity shows who is idle in transaction), then try again"
@@ -94,6 +96,12 @@ def is_already_done(error: BaseException) -> bool:
 def has_waited_in_vain(error: StoreUnavailable) -> bool:
     """Whether a transaction that stays open holds what was needed."""
     return error.__cause__ is not None and sqlstate(error.__cause__) == _LOCK_TIMEOUT
+
+
+def is_id_taken(error: StoreUnavailable) -> bool:
+    """Whether jobs that share a statement were not enqueued since another job may have the id of one of them."""
+    code, text = _ID_TAKEN
+    return error.__cause__ is not None and sqlstate(error.__cause__) == code and text in str(error.__cause__)
 
 
 def refuses_what_was_written(error: StoreUnavailable) -> bool:

@@ -7,16 +7,16 @@ from functools import partial
 from typing import TypeVar
 
 from windlass.core.clock import Clock
-from windlass.core.errors import InvalidValue, WindlassError
+from windlass.core.errors import InvalidValue, StoreUnavailable, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob, Token
+from windlass.core.joined_transaction import BorrowedConnection
 from windlass.core.requests import Settlement, SettleResult
-from windlass.core.store import Borrowed
 from windlass.core.topics import Topic, queue_topic
 from windlass.stores.postgres.callers_faults import is_doubtful, translate
 from windlass.stores.postgres.channels import channels_of, letters
 from windlass.stores.postgres.commit_receipts import CommitReceipts
-from windlass.stores.postgres.lent import Lent
+from windlass.stores.postgres.lender import Lent
 from windlass.stores.postgres.moves.departure import or_moved, refuse_here_if_moved
 from windlass.stores.postgres.moves.enqueue import AT_ONCE, BYTES_AT_ONCE, insert_any, insert_here, is_plain
 from windlass.stores.postgres.moves.hold_claims import fence
@@ -42,7 +42,7 @@ class PostgresJoined:
     def __init__(
         self,
         options: Options,
-        borrowed: Borrowed,
+        borrowed: BorrowedConnection,
         clock: Clock,
         ring: Ring,
         *,
@@ -132,7 +132,7 @@ class PostgresJoined:
         if not self._is_here:
             rows = yield Statement("store_id")
             if [row[0] for row in rows] != [self._store_id]:
-                raise (yield from self._elsewhere())
+                raise (yield from self._not_this_store())
             self._is_here = True
         return (yield from work)
 
@@ -140,11 +140,18 @@ class PostgresJoined:
         """Refuse the connection when `work` finds no answer, since it looks by itself."""
         answer = yield from work
         if answer is None:
-            raise (yield from self._elsewhere())
+            raise (yield from self._not_this_store())
         return answer
 
-    def _elsewhere(self) -> Work[InvalidValue]:
+    def _not_this_store(self) -> Work[WindlassError]:
+        """Return why the tables that the connection finds are not those of this store."""
         [(database, schema)] = yield Statement("whereabouts")
+        if not (yield Statement("store_id")):
+            message = (
+                f"this transaction does not see the store in {self._options.where}: it was made after the transaction "
+                "began, which is repeatable read or serializable. Roll back, and begin again"
+            )
+            return StoreUnavailable(message, retryable=True)
         return InvalidValue(
             f"connection= is open on the database {database!r}, where {schema!r} holds the tables of another store: "
             f"the jobs are in {self._options.where}"

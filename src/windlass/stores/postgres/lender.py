@@ -4,17 +4,17 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from asyncpg.pool import PoolConnectionProxy
 from asyncpg.transaction import Transaction
 
 from windlass.core.errors import InvalidValue, OutcomeUnknown
+from windlass.core.ids import JobId
 from windlass.core.topics import Topic
 from windlass.stores.postgres.connections import Connections
 from windlass.stores.postgres.faults import Fault, kind, sqlstate, translate
-from windlass.stores.postgres.lent import Lent
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.session import Session
 from windlass.stores.postgres.settings import search_path
@@ -33,6 +33,14 @@ _FAILED: Final = (
     "a statement of this transaction had failed, so that it was rolled back and not committed: let the error leave the "
     "block, or run what may fail in a transaction of its own inside it"
 )
+
+
+@dataclass(slots=True)
+class Lent:
+    """What the end of a transaction that is lent brings: the news to be told, and the job whose claim it settles."""
+
+    news: set[Topic] = field(default_factory=set[Topic])
+    settles: JobId | None = None
 
 
 class Lender:

@@ -21,7 +21,7 @@ from windlass.stores.postgres.script import is_outside, statements
 from windlass.stores.postgres.session import Session, open_session
 from windlass.stores.postgres.statements import migration, new_migration, sql
 
-SCHEMA: Final = 3
+SCHEMA: Final = 4
 LOCK_TIMEOUT: Final = "3s"
 """How long a migration waits for a lock, and lets others wait behind it, before it lets them pass and tries again."""
 PATIENCE: Final = 60.0

@@ -8,7 +8,7 @@ from typing import Final
 
 from windlass.core.clock import Clock, Rng
 from windlass.core.job import Claim
-from windlass.core.store import Borrowed, Joined
+from windlass.core.joined_transaction import BorrowedConnection, JoinedTransaction
 from windlass.core.topics import Hub, Topic
 from windlass.kit.reaching import told_when_slow
 from windlass.kit.request_names import RequestNames
@@ -54,7 +54,7 @@ class Room:
         self.pooled = pooled
         self.new_request_id = RequestNames(rng).new
         self._clock = clock
-        self._options = options
+        self.options = options
         self._hub = hub
         self.store_id = store_id
         self.connections = connections
@@ -69,11 +69,18 @@ class Room:
         self.settler = Settler(self.runner, self.new_request_id, timeout=options.timeout)
         self._receipts = CommitReceipts(self.runner, self.new_request_id)
         self.lender = Lender(options, self._ring)
+        self.packed_from: dict[str, int] = {}
+        """The number of the first job of the last parcel of each queue."""
 
-    def join(self, borrowed: Borrowed) -> Joined:
+    @property
+    def hears(self) -> bool | None:
+        """Whether notifications come; None while this process listens to none."""
+        return None if self._hub.silent else self.listener.connected
+
+    def join(self, borrowed: BorrowedConnection) -> JoinedTransaction:
         """Work inside a caller's own transaction, or in one that we lent."""
         return PostgresJoined(
-            self._options,
+            self.options,
             borrowed,
             self._clock,
             self._ring,
@@ -123,7 +130,7 @@ async def open_room(options: Options, clock: Clock, rng: Rng, hub: Hub) -> Room:
             session = await connections.take(deadline)
         with connections.lent(session):
             await prepare(session.connection, options)
-            [(store_id, synchronous_commit)] = await session.fetch("opened")
+            [(store_id, synchronous_commit, encoding)] = await session.fetch("opened")
             pooled = session.pooled
     except BaseException as error:
         await connections.close()
@@ -135,6 +142,13 @@ async def open_room(options: Options, clock: Clock, rng: Rng, hub: Hub) -> Room:
         logger.warning(
             "synchronous_commit=off in our sessions on %s: what was enqueued or settled last may be lost when the "
             "server crashes; alter role ... set synchronous_commit = on",
+            options.where,
+        )
+    if encoding == "SQL_ASCII" and f"{options.where} {encoding}" not in _warned:
+        _warned.add(f"{options.where} {encoding}")
+        logger.warning(
+            "the encoding of %s is SQL_ASCII, so other programs can store texts there that are not UTF-8. A call that "
+            "reads one fails: run windlass move to a database with the encoding UTF8",
             options.where,
         )
     return Room(connections, options, clock, rng, hub, store_id=store_id, pooled=pooled)

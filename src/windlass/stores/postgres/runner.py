@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from windlass.core.clock import Clock
-from windlass.core.errors import StoreUnavailable, WindlassError
+from windlass.core.errors import StoreCorrupt, StoreUnavailable, WindlassError
 from windlass.core.failpoint import reach
 from windlass.core.topics import Hub, Topic
 from windlass.kit.doubt import in_doubt
@@ -121,7 +121,8 @@ class Runner:
 
     def _verdict(self, call: "_Call[T]", error: Exception) -> WindlassError:
         fault = translate(error, self._options.where)
-        if not call.in_doubt or not isinstance(fault, StoreUnavailable):
+        # a receipt that is there but cannot be read leaves no doubt that the call was done
+        if not call.in_doubt or not isinstance(fault, StoreUnavailable) or isinstance(error, StoreCorrupt):
             return fault
         self._spread(call.news)
         return in_doubt(fault, call.doubt)

@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 from windlass.core.ids import JobId
 from windlass.core.schedule import CatchUp, Overlap, Schedule
+from windlass.kit.damage import DECODE_ERRORS, is_sound, read_damaged_schedule
 from windlass.kit.records import headers_of, headers_text
-from windlass.stores.postgres.rows import plain_text
+from windlass.stores.postgres.rows import plain_text, readable
+from windlass.stores.postgres.timestamps import out_of_range
 
 
 class ScheduleStanding(NamedTuple):
@@ -71,7 +73,19 @@ def schedule_values(schedule: Schedule) -> list[object]:
 
 
 def schedule_of(row: ScheduleRow) -> Schedule:
-    """Return the schedule of a row."""
+    """Return the schedule of a row; what cannot be read of it is named in its `damage`."""
+    if not out_of_range(row.next_run_at) and not out_of_range(row.last_run_at):
+        try:
+            schedule = _sound_schedule(row)
+        except DECODE_ERRORS:
+            pass
+        else:
+            if is_sound(schedule):
+                return schedule
+    return read_damaged_schedule(dict(zip(row._fields, readable(row), strict=True)))
+
+
+def _sound_schedule(row: ScheduleRow) -> Schedule:
     return Schedule(
         id=row.id,
         rule=row.rule,

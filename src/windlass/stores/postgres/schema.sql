@@ -40,6 +40,8 @@ create table windlass_delivery (
     message text,
     type text,
     traceback text,
+    module text,
+    retried_at timestamp with time zone,
     constraint windlass_delivery_pkey PRIMARY KEY (seq, delivery)
 );
 

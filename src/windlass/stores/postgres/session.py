@@ -22,6 +22,7 @@ from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.password_file import password_of
 from windlass.stores.postgres.settings import NOTICE_GONE, application_name, local_settings, startup_settings
 from windlass.stores.postgres.statements import sql
+from windlass.stores.postgres.timestamps import read_any_timestamp
 from windlass.stores.postgres.work import Rows
 
 logger = logging.getLogger("windlass.postgres")
@@ -305,6 +306,9 @@ async def _is_ours(session: Session, options: Options) -> bool:
         # without a name: behind a pooler one that is given now would be unknown, or taken, in the next transaction
         probe = await session.connection.prepare(sql("probe"), name="")
         [(pid, settled, read_only)] = await probe.fetch()
+        if not options.lent:
+            # in a transaction, since an older driver looks the type up; what is lent reads as its user expects
+            await read_any_timestamp(session.connection)
         await session.roll_back()
         if read_only and needs_writes(options.dsn):
             raise StoreReadOnly(

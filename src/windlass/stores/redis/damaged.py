@@ -1,31 +1,26 @@
-"""Damaged jobs that claims and services pass, again and again: the log names each once."""
+"""What the log says of damaged records."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, TypeAlias
+
+from windlass.kit.damage import DamageLog
 
 logger = logging.getLogger("windlass.redis")
 
-CLAIM: Final = "job %s cannot be claimed, and stays in line behind those that can: %s"
-RESCUE: Final = "the claim on job %s cannot be rescued: %s"
-PRUNE: Final = "job %s cannot be pruned, and stays: %s"
-MOST_TOLD: Final = 10_000
 Damage: TypeAlias = tuple[str, str]
-"""The id of a job, and what is said of it."""
+"""The id of a job, and what is damaged."""
+
+_left_out: Final = DamageLog(logger)
 
 
-class Told:
-    """What the log of one store has said of damaged jobs."""
+def log_set_aside(damaged: Iterable[Damage]) -> None:
+    """Log each job that was set aside."""
+    for job_id, why in damaged:
+        logger.error("job %s is damaged and was set aside as dead: %s", job_id, why)
 
-    def __init__(self) -> None:
-        """Begin with nothing said."""
-        self._told: dict[tuple[str, str], None] = {}
 
-    def tell(self, what: str, damaged: Iterable[Damage]) -> None:
-        """Log `what` of each job, if that was not done before."""
-        for job_id, why in damaged:
-            if (job_id, what) not in self._told:
-                self._told[job_id, what] = None
-                logger.error(what, job_id, why)
-        while len(self._told) > MOST_TOLD:
-            del self._told[next(iter(self._told))]
+def left_out(what: str) -> Callable[[str], None]:
+    """Return what logs, once for each, the reason why one of many records is left out of what is shown."""
+    return partial(_left_out.log, f"{what} is damaged, and left out: %s")

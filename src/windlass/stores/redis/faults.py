@@ -7,7 +7,7 @@ from typing import Final
 
 import hiredis
 
-from windlass.core.errors import StoreFull, StoreMoved, StoreReadOnly, StoreUnavailable, WindlassError
+from windlass.core.errors import StoreCorrupt, StoreFull, StoreMoved, StoreReadOnly, StoreUnavailable, WindlassError
 from windlass.kit.reaching import is_refused
 from windlass.stores.redis.line import Refused
 
@@ -58,6 +58,8 @@ _IN_SCRIPT: Final = " on @user_script:"
 """What a server adds to an error that ended a script, with the line where it did."""
 _NOT_BEGUN: Final = ("OOM ", "MISCONF", "READONLY ", "NOREPLICAS ")
 """What a script meets at its first write or not at all."""
+_OF_A_VALUE: Final = ("WRONGTYPE ", "value is not an integer", "increment or decrement would overflow")
+"""What a script meets at a key whose value is of another type than the store has written; no key is named."""
 _TOO_MANY: Final = "max number of clients"
 """What a server says before it hangs up."""
 
@@ -123,6 +125,8 @@ def _translated(error: BaseException, where: str) -> WindlassError:
         return StoreUnavailable(
             f"{where} refused the user ({text}): give it the rights that howto/run-on-redis.md in the docs lists"
         )
+    if text.startswith(_OF_A_VALUE):
+        return StoreCorrupt(f"{where} has a key whose value is not of its type: {text}")
     if text.startswith("OOM "):
         return StoreFull(
             f"{where} has no memory left: raise its maxmemory, or keep fewer finished jobs", retryable=True

@@ -11,8 +11,9 @@ touch them together; with `?spread=queues` those of a queue begin with `{windlas
                                delivery, claimed_at, worker: of the last one, also when it has ended, so that a second
                                settlement is known); where they are missing, state is pending and run_at that of the
                                enqueue; finished_at, error, result, result_codec, progress, cancel, logged (whether it
-                               has a log), hold (the unique key that it asked for), key (while it has it) and more (what
-                               few jobs have)
+                               has a log, or a delivery 0), details (of deliveries: the module of the failure, when an
+                               operator retried the job after it), hold (the unique key that it asked for), key (while
+                               it has it) and more (what few jobs have)
     history|ID, log|ID         lists: how deliveries ended, but for a success; log lines. They go with the job
     jobs|QUEUE                 sorted set: all jobs of a queue by the number of their enqueue
     ready|QUEUE|KIND           sorted set of one score: pending jobs by priority, time and number, which each member

@@ -76,7 +76,7 @@ class Listener(Listening):
                 wire.send("PING")
                 message = await wire.hear(time() + ANSWER_WITHIN)
             if message[0] == b"message":
-                name, *topics = message[2].decode().split(" ")
+                name, *topics = message[2].decode(errors="replace").split(" ")
                 # of our own news everybody here knows
                 if name != self._runner.name:
                     self._hub.ring([Topic(topic) for topic in topics])

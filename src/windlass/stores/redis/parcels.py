@@ -1,7 +1,7 @@
 """Jobs on their way to or from another store, as scripts give and take them."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -11,8 +11,8 @@ from windlass.core.job import Delivery, Job
 from windlass.core.moving import HeldKey, Packed, Parcel
 from windlass.core.names import HISTORY_KEPT, LOG_LINES_KEPT
 from windlass.core.states import State
-from windlass.kit.records import in_utf8
-from windlass.stores.redis.replies import DeliveryRow, JobRow, WholeRow, maybe_time, whole_job_of
+from windlass.kit.records import details_of, in_utf8, log_lines_of
+from windlass.stores.redis.replies import DeliveryRow, DetailRow, JobRow, WholeRow, maybe_time, whole_job_of
 from windlass.stores.redis.requests import RAW, Ask, as_text, more_of, packed_text
 
 _NEVER_REPLACED: Final = "keep"
@@ -34,7 +34,12 @@ class PackedRow(NamedTuple):
     job: JobRow
     history: list[DeliveryRow]
     log: list[tuple[int, str, str, int]]
+    details: list[DetailRow] | None
     key: KeyRow | None
+
+
+PackedJob: TypeAlias = tuple[Job, HeldKey | None]
+"""A job on its way, and the key that it holds."""
 
 
 class TimedRow(NamedTuple):
@@ -46,14 +51,18 @@ class TimedRow(NamedTuple):
     digest: bytes
 
 
-def packed_of(rows: Sequence[PackedRow]) -> Packed:
-    """Return the jobs of rows, and their keys."""
-    keys = [
-        HeldKey(row.key.name, JobId(row.job.id), row.key.until, maybe_time(row.key.expires_at), row.key.digest)
-        for row in rows
-        if row.key is not None
-    ]
-    return Packed([whole_job_of(WholeRow(row.job, row.history, row.log)) for row in rows], keys)
+def packed_job_of(row: PackedRow) -> PackedJob:
+    """Return the job of a row, and its key."""
+    job = whole_job_of(WholeRow(row.job, row.history, row.log, row.details))
+    key = row.key
+    if key is None:
+        return job, None
+    return job, HeldKey(key.name, job.id, key.until, maybe_time(key.expires_at), key.digest)
+
+
+def packed_of(jobs: Sequence[PackedJob]) -> Packed:
+    """Return jobs and the keys that they hold."""
+    return Packed([job for job, _ in jobs], [key for _, key in jobs if key is not None])
 
 
 def timed_of(row: TimedRow) -> HeldKey:
@@ -115,7 +124,8 @@ def _fields(job: Job, *, shows_key: bool) -> list[str | msgspec.Raw]:
         "error": _text(job.last_error),
         "progress": None if job.progress is None else packed_text(tuple(job.progress)),
         "cancel": "1" if job.cancel_requested else None,
-        "logged": "1" if job.log else None,
+        "logged": "1" if log_lines_of(job) else None,
+        "details": _details(job.history),
         "more": more_of(job.headers, job.tenant, job.parent_id, job.schedule_id, job.limit_key),
         "key": job.unique_key if shows_key else None,
     }
@@ -124,11 +134,20 @@ def _fields(job: Job, *, shows_key: bool) -> list[str | msgspec.Raw]:
 
 def _delivery(delivery: Delivery) -> DeliveryRow | None:
     """Return how a delivery ended, if it did."""
-    number, attempt, started_at, ended_at, worker, outcome, failure = delivery
+    number, attempt, started_at, ended_at, worker, outcome, failure, _ = delivery
     if ended_at is None or outcome is None:
         return None
     told = None if failure is None else (in_utf8(failure.message), _text(failure.type), _text(failure.traceback))
     return DeliveryRow(number, attempt, to_micros(started_at), to_micros(ended_at), worker, outcome, told)
+
+
+def _details(history: Sequence[Delivery]) -> msgspec.Raw | None:
+    """Return what stands beside a history, as `standing.lua` keeps it."""
+    details = [
+        (number, False if module is None else module, False if retried_at is None else to_micros(retried_at))
+        for number, module, retried_at in details_of(history[-HISTORY_KEPT:])
+    ]
+    return packed_text(details) if details else None
 
 
 def _text(text: str | None) -> str | None:

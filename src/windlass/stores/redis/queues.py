@@ -3,19 +3,17 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
 import msgspec
 
 from windlass.core.errors import StoreMoved, StoreUnavailable
 from windlass.core.ids import JobId
+from windlass.core.queries import GetGlances, GetMoved, ListSchedules
 from windlass.stores.redis.caller import Caller
-from windlass.stores.redis.damaged import Told
 from windlass.stores.redis.failures import Failures
 from windlass.stores.redis.keys import prefix_of, prefix_of_queue
-from windlass.stores.redis.looks import Looks
-from windlass.stores.redis.moves import Moves
-from windlass.stores.redis.moving import Moving
+from windlass.stores.redis.keyspace import Keyspace, ask
 from windlass.stores.redis.requests import Ask
 from windlass.stores.redis.rounds import Rounds, Runs
 from windlass.stores.redis.runner import Runner
@@ -24,16 +22,6 @@ MOST_QUEUES: Final = 1024
 """Queues that have a number of their own: with more, jobs of two queues may have the same number."""
 COMPARED_EVERY: Final = 60.0
 """Seconds after which an enqueue looks whether home still knows the queues of this process."""
-
-
-class Part(NamedTuple):
-    """What works on the keys of one prefix."""
-
-    moves: Moves
-    round: Moves
-    """The same moves, for a round through several queues: it gives up soon where no server answers."""
-    looks: Looks
-    moving: Moving
 
 
 class Queues:
@@ -61,35 +49,32 @@ class Queues:
         self._vouched: set[str] = set()
         self._name = name
         self._new_request_id = new_request_id
-        self._parts: dict[str, Part] = {}
+        self._parts: dict[str, Keyspace] = {}
         self._numbers: dict[str, int] = {}
         self._compared_at = 0.0
         self._home = prefix_of(name)
-        caller = Caller(runner, self._home, new_request_id)
-        self._told = Told()
-        moves = Moves(caller, self._told)
-        self.home = Part(moves, moves, Looks(runner, self._home), Moving(caller))
+        self.home = Keyspace(Caller(runner, self._home, new_request_id))
+        self.packed: dict[JobId, str] = {}
+        """The queues of the jobs that were packed last: an id does not tell, and every queue would be asked."""
 
     async def close(self) -> None:
         """Finish what was accepted."""
         for part in (*self._parts.values(), self.home):
-            await part.moves.close()
+            await part.close()
 
-    def looks(self, queue: str) -> Looks:
-        """Return the looks at a queue, which need not be there."""
-        return Looks(self._runner, prefix_of_queue(self._name, queue))
+    def caller(self, queue: str, *, in_round: bool = False) -> Caller:
+        """Return what runs scripts on the keys of a queue, which need not be there; to enqueue it must be known.
 
-    def round_looks(self, queue: str) -> Looks:
-        """Return the looks at a queue for a round through several: they give up soon where no server answers."""
-        return Looks(self._rounds, prefix_of_queue(self._name, queue))
+        In a round through several queues it gives up soon where no server answers.
+        """
+        if queue in self._parts:
+            return self._parts[queue].round if in_round else self._parts[queue].caller
+        runner = self._rounds if in_round else self._runner
+        return Caller(runner, prefix_of_queue(self._name, queue), self._new_request_id)
 
-    def claims(self, queue: str) -> Part:
+    def claims(self, queue: str) -> Keyspace:
         """Return what claims from a queue, which need not be there: whoever asks for jobs makes no queue known."""
         return self._parts[queue] if queue in self._parts else self._part(queue, None)
-
-    def moving(self, queue: str) -> Moving:
-        """Return what lets the jobs of a queue go, which need not be there; to take some in it must be known."""
-        return self._parts[queue].moving if queue in self._parts else self._part(queue, None).moving
 
     def has(self, queue: str) -> bool:
         """Whether this process knows that the name of a queue is written down."""
@@ -97,11 +82,11 @@ class Queues:
 
     async def refuse_if_moved(self) -> None:
         """Raise `StoreMoved` where nothing new may begin: for calls that may find nothing that would refuse them."""
-        moved = await self.home.moving.moved()
+        moved = await self.home.ask(GetMoved())
         if moved is not None:
             raise StoreMoved(moved.to)
 
-    async def of(self, queue: str, *, in_round: bool = False) -> Part:
+    async def of(self, queue: str, *, in_round: bool = False) -> Keyspace:
         """Return the keys of a queue, whose name is written down from now on."""
         if queue not in self._parts:
             number = await self._write_name(self._rounds if in_round else self._runner, queue)
@@ -109,7 +94,7 @@ class Queues:
             self._parts.setdefault(queue, self._part(queue, self._numbers[queue]))
         return self._parts[queue]
 
-    async def taking(self, queue: str) -> Part:
+    async def taking(self, queue: str) -> Keyspace:
         """Return the keys of a queue that something new comes to, once its server was looked at."""
         if queue not in self._vouched:
             await self._vouch(prefix_of_queue(self._name, queue))
@@ -130,14 +115,14 @@ class Queues:
                 if await self._is_there(self._rounds, queue):
                     await self.of(queue, in_round=True)
 
-    async def settling(self, queue: str, *, with_jobs: bool) -> Part:
+    async def settling(self, queue: str, *, with_jobs: bool) -> Keyspace:
         """Return the keys of a queue whose claims come to an end, which need not be known: their tokens are proof."""
         if with_jobs and queue not in self._parts and await self._is_there(self._runner, queue):
             # they need a number
             return await self.of(queue)
         return self.claims(queue)
 
-    async def known(self, queue: str, *, in_round: bool = False) -> Part | None:
+    async def known(self, queue: str, *, in_round: bool = False) -> Keyspace | None:
         """Return the keys of a queue whose name was written down before."""
         names = self._parts if queue in self._parts else await self._names(self._rounds if in_round else self._runner)
         return await self.of(queue, in_round=in_round) if queue in names else None
@@ -200,7 +185,8 @@ class Queues:
         return places
 
     async def _found(self, queue: str, ids: Collection[JobId]) -> dict[JobId, str]:
-        return dict.fromkeys(await self.round_looks(queue).glance(ids), queue)
+        found = await ask(self.caller(queue, in_round=True), GetGlances(ids))
+        return dict.fromkeys(found, queue)
 
     async def keep_schedule(self, schedule_id: str, queue: str) -> str:
         """Write down that a schedule is kept with `queue`, and return the queue it is kept with if it is another."""
@@ -214,7 +200,7 @@ class Queues:
         if at is not None:
             return at
         names = await self.names()
-        found = await asyncio.gather(*[self.looks(name).schedules([schedule_id]) for name in names])
+        found = await asyncio.gather(*[ask(self.caller(name), ListSchedules([schedule_id])) for name in names])
         at = next((name for name, there in zip(names, found, strict=True) if there.schedules), None)
         return None if at is None else await self.keep_schedule(schedule_id, at)
 
@@ -222,14 +208,10 @@ class Queues:
         """Write down that a schedule is no longer kept with `queue`."""
         await self._runner.run(self._home, "forget_schedule", {"id": schedule_id, "queue": queue})
 
-    def _part(self, queue: str, number: int | None) -> Part:
-        prefix = prefix_of_queue(self._name, queue)
-        caller = Caller(self._runner, prefix, self._new_request_id, queue_number=number)
-        hurried = Caller(self._rounds, prefix, self._new_request_id, queue_number=number)
-        begin = f"{queue}|"
-        return Part(
-            Moves(caller, self._told, tokens_begin=begin),
-            Moves(hurried, self._told, tokens_begin=begin),
-            self.looks(queue),
-            Moving(caller),
+    def _part(self, queue: str, number: int | None) -> Keyspace:
+        prefix, begin = prefix_of_queue(self._name, queue), f"{queue}|"
+        caller, in_round = (
+            Caller(runner, prefix, self._new_request_id, queue_number=number, tokens_begin=begin)
+            for runner in (self._runner, self._rounds)
         )
+        return Keyspace(caller, in_round)

@@ -155,8 +155,8 @@ def _verdict(verdict: Verdict) -> list[object]:
 
 def failure_of(failure: Failure) -> list[str | None]:
     """Return a failure as it is kept, and what is shown of it."""
-    message, kind, traceback = failure
-    shown = (message, kind, traceback, failure.summary)
+    message, kind, traceback, module = failure
+    shown = (message, kind, traceback, failure.summary, module)
     return [None if text is None else in_utf8(text) for text in shown]
 
 

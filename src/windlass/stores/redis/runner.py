@@ -8,9 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Generic, TypeVar
 
+import msgspec
+
 from windlass.core.clock import Clock
 from windlass.core.duration import to_micros
-from windlass.core.errors import StoreMoved, StoreUnavailable, WindlassError
+from windlass.core.errors import OutcomeUnknown, StoreCorrupt, StoreMoved, StoreUnavailable, WindlassError
 from windlass.core.failpoint import reach
 from windlass.core.topics import Hub, Topic
 from windlass.kit.connections import Connections
@@ -130,7 +132,28 @@ class Runner:
             return wire
 
     async def _run(self, call: "_Call") -> bytes:
-        return self._heard(call, await self._finish(call))
+        try:
+            return self._heard(call, await self._finish(call))
+        except StoreCorrupt as fault:
+            raise await self._named(call.prefix, fault) from fault
+        except OutcomeUnknown as unknown:
+            if isinstance(cause := unknown.__cause__, StoreCorrupt):
+                raise unknown from await self._named(call.prefix, cause)
+            raise
+
+    async def _named(self, prefix: str, fault: StoreCorrupt) -> StoreCorrupt:
+        """Return the error with the names of the keys, which the server does not tell."""
+        try:
+            reply: bytes = await self._finish(_Call(prefix, script("mistyped"), {}))
+        except StoreUnavailable:
+            return fault
+        found: list[str] = msgspec.msgpack.decode(reply)
+        if not found:
+            return fault
+        return StoreCorrupt(
+            f"the store at {self._options.where} is damaged: of the keys that begin with {prefix}, {'; '.join(found)}: "
+            "restore them from a backup, or delete them"
+        )
 
     async def _finish(self, tries: "_Tries[T]") -> T:
         """Try on one connection after the other until it is done, or time is over."""
@@ -165,7 +188,7 @@ class Runner:
             # it may have been done before, and nobody knows what that changed
             self._hub.ring_all()
         elif end > _TOLD.size and not self._hub.silent:
-            self._hub.ring([Topic(topic) for topic in reply[_TOLD.size : end].decode().split(" ")])
+            self._hub.ring([Topic(topic) for topic in reply[_TOLD.size : end].decode(errors="replace").split(" ")])
         return reply[end:]
 
     async def _try(self, tries: "_Tries[T]", deadline: float) -> T:

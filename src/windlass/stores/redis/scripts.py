@@ -1,5 +1,7 @@
 """The scripts that run in the server: each is one move or one look, put together from its parts."""
 
+import re
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
@@ -7,6 +9,8 @@ from typing import Final, NamedTuple
 
 _FOLDER: Final = files("windlass.stores.redis") / "scripts"
 _PARTS: Final = "-- parts: "
+_INNER_PARTS: Final = re.compile(r"^ +-- parts: (.*)$", re.MULTILINE)
+"""Parts that a function of a script begins with: they are not made in a run that does not call it."""
 _ONCE: Final = "-- once: "
 """Begins a script that must not be done twice: a repetition is answered as the first was."""
 _WHOLE: Final = "-- whole: "
@@ -36,7 +40,7 @@ class Script(NamedTuple):
 @cache
 def script(name: str) -> Script:
     """Return `scripts/<name>.lua` behind the parts that its first line names."""
-    body = (_FOLDER / f"{name}.lua").read_text()
+    body = _INNER_PARTS.sub(lambda line: _joined(line[1].split()), (_FOLDER / f"{name}.lua").read_text())
     first = body.partition("\n")[0]
     if first.startswith(_ONCE):
         parts = [*first.removeprefix(_ONCE).split(), "receipts"]
@@ -46,8 +50,12 @@ def script(name: str) -> Script:
     is_whole = first.startswith(_WHOLE)
     if tells := "news" in parts:
         body = f"return telling(function()\n{body}end)\n"
-    text = "\n".join([*((_FOLDER / "parts" / f"{part}.lua").read_text() for part in parts), body])
+    text = f"{_joined(parts)}\n{body}"
     if name in _MAKE_ROOM:
         text = _WHEN_FULL + text
     # the server names a script by this digest, which is no secret
     return Script(name, text, sha1(text.encode(), usedforsecurity=False).hexdigest(), tells or is_whole)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return "\n".join((_FOLDER / "parts" / f"{part}.lua").read_text() for part in parts)

@@ -3,42 +3,30 @@
 import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 from windlass.core.clock import Clock, Rng
 from windlass.core.errors import ClientClosed, NotTransactional
-from windlass.core.filters import JobFilter
-from windlass.core.ids import JobId
-from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
-from windlass.core.looks import AuditEntry, Finding, Glance, JobPage, Place, ServerRecord
-from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
-from windlass.core.requests import (
-    CancelOutcome,
-    Changed,
-    ClaimRequest,
-    KvWrite,
-    Renewed,
-    Rescued,
-    RescueRequest,
-    Settlement,
-    SettleResult,
-)
-from windlass.core.retention import Retention
-from windlass.core.schedule import DueSchedules, Fired, Firing, Schedule, ScheduleList
-from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
-from windlass.core.store import Borrowed, Features, Joined
+from windlass.core.job import Claim, Enqueued, PreparedJob
+from windlass.core.joined_transaction import BorrowedConnection, JoinedTransaction
+from windlass.core.looks import Finding
+from windlass.core.queries import CheckStore, GetMoved
+from windlass.core.requests import ClaimRequest, Settlement, SettleResult
+from windlass.core.store import Features, Store
+from windlass.core.store_calls import Command, Query
 from windlass.core.topics import Hub, Topic
 from windlass.stores.redis.check import check, of_move, of_news
 from windlass.stores.redis.options import Options
 from windlass.stores.redis.room import Room, open_room
 
+R = TypeVar("R")
+
 KEEPS_AT_MOST: Final = 100_000
 """Finished records per queue and end, unless somebody says otherwise: they take the memory of the jobs to come."""
 
 
-class RedisStore:
-    """Jobs in a server's memory; see `core.store.Store` for what each method promises.
+class RedisStore(Store):
+    """Jobs in a server's memory.
 
     Belongs to the event loop that opened it. After a fork the child opens connections of its own at its first call.
     """
@@ -70,6 +58,10 @@ class RedisStore:
         if self._room is None:
             self._room = await self._open_room()
 
+    async def is_prepared(self) -> bool:
+        """Return True: there are no transactions of callers here."""
+        return True
+
     async def close(self) -> None:
         """Finish what was handed over and let go of every connection."""
         self._closed = True
@@ -88,7 +80,7 @@ class RedisStore:
             self._room.listener.start()
         return stop
 
-    def join(self, borrowed: Borrowed) -> Joined:  # noqa: ARG002 - there is none to join
+    def join(self, borrowed: BorrowedConnection) -> JoinedTransaction:  # noqa: ARG002 - there is none to join
         """Refuse: there are no transactions of callers here."""
         raise NotTransactional("redis")
 
@@ -97,224 +89,35 @@ class RedisStore:
         raise NotTransactional("redis")
 
     async def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> list[Enqueued]:
-        """Put jobs in line."""
-        return await (await self._here()).moves.enqueue(jobs, request_id)
+        """Enqueue jobs, all or none."""
+        return await (await self._here()).calls.enqueue(jobs, request_id)
 
     async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
         """Give ready jobs to the caller."""
-        return await (await self._here()).moves.claim(request, request_id)
+        return await (await self._here()).calls.claim(request, request_id)
 
     async def settle(self, settlements: Sequence[Settlement], *, request_id: str | None = None) -> list[SettleResult]:
         """Write how claims ended."""
-        return await (await self._here()).moves.settle(settlements, request_id)
+        return await (await self._here()).calls.settle(settlements, request_id)
 
-    async def renew(self, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> list[Renewed | None]:
-        """Let claims hold for longer."""
-        return await (await self._here()).moves.renew(claims, lease)
+    async def do(self, command: Command[R], *, request_id: str | None = None) -> R:
+        """Execute a command."""
+        return await (await self._here()).calls.do(command, request_id)
 
-    async def note(self, notes: Sequence[Note]) -> list[bool]:
-        """Write progress and log lines."""
-        return await (await self._here()).moves.note(notes)
-
-    async def cancel(self, ids: Sequence[JobId], retention: Retention) -> list[CancelOutcome]:
-        """End waiting jobs, flag running ones."""
-        return await (await self._here()).moves.cancel(ids, retention)
-
-    async def retry(self, ids: Sequence[JobId]) -> list[Changed]:
-        """Give finished jobs a new life."""
-        return await (await self._here()).moves.retry(ids)
-
-    async def delete(self, ids: Sequence[JobId]) -> list[Changed]:
-        """Delete finished jobs."""
-        return await (await self._here()).moves.delete(ids)
-
-    async def reschedule(self, ids: Sequence[JobId], run_at: datetime | None) -> list[Changed]:
-        """Give waiting jobs another time."""
-        return await (await self._here()).moves.reschedule(ids, run_at)
-
-    async def set_paused(self, queue: str, *, paused: bool) -> None:
-        """Stop or start giving claims from a queue; returns when no claim that began before is under way."""
-        await (await self._here()).moves.set_paused(queue, paused=paused)
-
-    async def rescue(self, request: RescueRequest, retention: Retention) -> list[Rescued]:
-        """Take back claims; one that cannot be written does not stand in the way of the others."""
-        return await (await self._here()).moves.rescue(request, retention)
-
-    async def promote(self, *, limit: int) -> int:
-        """Make due jobs pending."""
-        return await (await self._here()).moves.promote(limit=limit)
-
-    async def prune(self, retention: Retention, *, limit: int) -> int:
-        """Delete records past their retention."""
-        return await (await self._here()).moves.prune(retention, limit=limit)
-
-    async def write_schedule(self, schedule: Schedule, *, expected: int | None) -> int | None:
-        """Write a schedule if its revision is still the expected one."""
-        return await (await self._here()).moves.write_schedule(schedule, expected=expected)
-
-    async def remove_schedule(self, schedule_id: str) -> bool:
-        """Remove a schedule."""
-        return await (await self._here()).moves.remove_schedule(schedule_id)
-
-    async def fire(self, firing: Firing) -> Fired:
-        """Enqueue the jobs of a schedule and move its next run on."""
-        return await (await self._here()).moves.fire(firing)
-
-    async def kv_write(self, write: KvWrite) -> bool:
-        """Write one of the caller's own values."""
-        return await (await self._here()).moves.kv_write(write)
-
-    async def lock(self, name: str, holder: str, ttl: timedelta) -> bool:
-        """Take or renew a lock."""
-        return await (await self._here()).moves.lock(name, holder, ttl)
-
-    async def unlock(self, name: str, holder: str) -> bool:
-        """Let go of a lock."""
-        return await (await self._here()).moves.unlock(name, holder)
-
-    async def beat(self, server: ServerRecord) -> None:
-        """Write that a server is live."""
-        await (await self._here()).moves.beat(server)
-
-    async def write_timings(self, timings: Sequence[TimingCount]) -> None:
-        """Add up how long attempts took."""
-        await (await self._here()).moves.write_timings(timings)
-
-    async def ended_servers(self) -> list[str]:
-        """Return nothing: a process on another machine that is silent may still be alive."""
-        return []
-
-    async def leave(self, server_id: str) -> None:
-        """Take a server out."""
-        await (await self._here()).moves.leave(server_id)
-
-    async def write_audit(self, entries: Sequence[AuditEntry]) -> None:
-        """Keep what people did."""
-        await (await self._here()).moves.write_audit(entries)
-
-    async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
-        """Return jobs with history and log."""
-        return await (await self._here()).looks.get(ids)
-
-    async def glance(self, ids: Collection[JobId]) -> dict[JobId, Glance]:
-        """Return where jobs stand."""
-        return await (await self._here()).looks.glance(ids)
-
-    async def jobs(self, chosen: JobFilter, *, after: int | None, limit: int) -> list[Job]:
-        """Return a page of jobs."""
-        return await (await self._here()).looks.jobs(chosen, after=after, limit=limit)
-
-    async def newest(self, chosen: JobFilter, *, before: int | None, limit: int, most: int) -> JobPage:
-        """Return a page of jobs, the newest first."""
-        return await (await self._here()).looks.newest(chosen, before=before, limit=limit, most=most)
-
-    async def place(self, job_id: JobId) -> Place | None:
-        """Return what stands between a job and its claim."""
-        return await (await self._here()).looks.place(job_id)
-
-    async def stats(self, queue: str | None = None) -> list[QueueStats]:
-        """Count by state."""
-        return await (await self._here()).looks.stats(queue)
-
-    async def due_in(self, queues: Sequence[str]) -> timedelta | None:
-        """Return how long it is until the next scheduled job comes due."""
-        return await (await self._here()).looks.due_in(queues)
-
-    async def paused(self, queues: Sequence[str]) -> list[str]:
-        """Return which queues are paused."""
-        return await (await self._here()).looks.paused(queues)
-
-    async def kinds(self, queue: str, known: Collection[str] = ()) -> list[str]:
-        """Return the kinds of pending jobs that are not known."""
-        return await (await self._here()).looks.kinds(queue, known)
-
-    async def waiting(self) -> list[KindStats]:
-        """Count the pending jobs by queue and kind."""
-        return await (await self._here()).looks.waiting()
-
-    async def minutes(self, *, since: datetime, until: datetime) -> list[MinuteCounts]:
-        """Return the counts of each minute."""
-        return await (await self._here()).looks.minutes(since=since, until=until)
-
-    async def timings(self, *, since: datetime, until: datetime) -> list[TimingCount]:
-        """Return how long attempts took in each minute."""
-        return await (await self._here()).looks.timings(since=since, until=until)
-
-    async def servers(self) -> list[ServerRecord]:
-        """Return every server."""
-        return await (await self._here()).looks.servers()
-
-    async def schedules(self, ids: Collection[str] | None = None) -> ScheduleList:
-        """Return schedules, and the store's time."""
-        return await (await self._here()).looks.schedules(ids)
-
-    async def due_schedules(self, declared: Collection[str], *, limit: int) -> DueSchedules:
-        """Return what is due."""
-        return await (await self._here()).looks.due_schedules(declared, limit=limit)
-
-    async def audit(self, *, limit: int) -> list[AuditEntry]:
-        """Return what people did."""
-        return await (await self._here()).looks.audit(limit=limit)
-
-    async def stranded(self, *, dead_after: timedelta) -> int:
-        """Count leases that nobody will rescue."""
-        return await (await self._here()).looks.stranded(dead_after=dead_after)
-
-    async def kv_get(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """Return the caller's own values."""
-        return await (await self._here()).looks.kv_get(keys)
-
-    async def kv_scan(self, prefix: bytes, *, after: bytes | None, limit: int) -> list[tuple[bytes, bytes]]:
-        """Return the caller's own values by prefix."""
-        return await (await self._here()).looks.kv_scan(prefix, after=after, limit=limit)
-
-    async def moved(self) -> Moved | None:
-        """Return where the jobs go."""
-        return await (await self._here()).moving.moved()
-
-    async def set_moved(self, moved: Moved | None) -> None:
-        """Let nothing new begin, or let it begin again."""
-        await (await self._here()).moving.set_moved(moved)
-
-    async def pack(self, queue: str, *, limit: int) -> Packed:
-        """Return waiting jobs of a queue."""
-        return await (await self._here()).moving.pack(queue, limit=limit)
-
-    async def unpack(self, parcel: Parcel) -> bool:
-        """Put the jobs of a parcel in line."""
-        return await (await self._here()).moving.unpack(parcel)
-
-    async def unpacked(self, move: str, queue: str) -> Unpacked | None:
-        """Return the last parcel of a move and a queue."""
-        return await (await self._here()).moving.unpacked(move, queue)
-
-    async def let_go(
-        self,
-        *,
-        move: str | None = None,
-        jobs: Sequence[JobId] = (),
-        keys: Sequence[str] = (),
-        kv: Sequence[bytes] = (),
-        schedules: Sequence[str] = (),
-    ) -> bool:
-        """Forget what another store has now."""
-        return await (await self._here()).moving.let_go(move=move, jobs=jobs, keys=keys, kv=kv, schedules=schedules)
-
-    async def timed_keys(self, *, limit: int) -> list[HeldKey]:
-        """Return keys that time alone frees."""
-        return await (await self._here()).moving.timed_keys(limit=limit)
-
-    async def take_keys(self, keys: Sequence[HeldKey]) -> None:
-        """Let keys be held here until their time is over."""
-        await (await self._here()).moving.take_keys(keys)
-
-    async def check(self) -> list[Finding]:
-        """Look over the server."""
+    async def ask(self, query: Query[R]) -> R:
+        """Execute a query."""
         room = await self._here()
-        findings = await check(room.runner, await room.prefixes(), self._options)
+        if isinstance(query, CheckStore):
+            return cast("R", await self._check(room))
+        return await room.calls.ask(query)
+
+    async def _check(self, room: Room) -> list[Finding]:
+        """Check the server."""
+        findings = await check(room.runner, await room.calls.prefixes(), self._options)
         if not self._hub.silent:
             findings.append(of_news(hears=room.listener.connected))
-        return [*findings, *of_move(await room.moving.moved(), everywhere=await room.moving.everywhere())]
+        moved = await room.calls.ask(GetMoved())
+        return [*findings, *of_move(moved, everywhere=await room.calls.is_mark_the_same())]
 
     async def _here(self) -> Room:
         """Return what this process has open."""

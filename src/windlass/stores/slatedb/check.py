@@ -3,27 +3,29 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-import msgspec
-
 from windlass.core.looks import Finding
+from windlass.core.queries import CheckStore
 from windlass.core.states import State
+from windlass.kit.damage import DECODE_ERRORS
 from windlass.kit.moves.looking import of_move
 from windlass.stores.slatedb import engine_clock, keys, records
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.opening import LAYOUT
 from windlass.stores.slatedb.owner import OWNER_ALIVE, decode, has_ended
-from windlass.stores.slatedb.parcel_looks import moved
+from windlass.stores.slatedb.parcel_looks import read_moved
 from windlass.stores.slatedb.queue_looks import NamedQueue, read_queues
 from windlass.stores.slatedb.recount import Recount, recount
-from windlass.stores.slatedb.view import View
+from windlass.stores.slatedb.view import ReadState, View
 
 _TRIES: Final = 3
 _SHOWN: Final = 3
 _LAG_NOT_TOLD: Final = timedelta(seconds=1)
 
 
-async def check(view: View, address: Address, now: datetime) -> list[Finding]:
+async def check(state: ReadState, query: CheckStore) -> list[Finding]:
     """Look over what is kept, by whom, and whether it agrees with itself."""
+    del query
+    view, now, address = state
     queues = await read_queues(view)
     return [
         _durability(address),
@@ -32,7 +34,7 @@ async def check(view: View, address: Address, now: datetime) -> list[Finding]:
         await _layout(view),
         await _counts(view, queues, follows=address.look),
         _jobs(queues),
-        *of_move(await moved(view)),
+        *of_move(await read_moved(view)),
     ]
 
 
@@ -55,7 +57,7 @@ async def _owner(view: View, now: datetime) -> Finding:
         return Finding("owner", "ok", "no process owns it")
     try:
         owner = decode(value)
-    except msgspec.MsgspecError:
+    except DECODE_ERRORS:
         return Finding(
             "owner",
             "error",
@@ -87,7 +89,10 @@ def _shown(at: datetime) -> str:
 
 async def _layout(view: View) -> Finding:
     value = await view.get(keys.LAYOUT)
-    version = "none" if value is None else records.layout(value)
+    try:
+        version = "none" if value is None else records.layout(value)
+    except DECODE_ERRORS:
+        return Finding("schema", "error", "the version of the layout cannot be read", "restore the store from a backup")
     return Finding("schema", "ok", f"version {version} of {LAYOUT}")
 
 

@@ -1,4 +1,4 @@
-"""The dispatcher: it alone makes moves, so that none is in another's way, and many share one durable write."""
+"""The dispatcher: it alone executes commands, so that none is in another's way, and many share one durable write."""
 
 import asyncio
 from collections import deque
@@ -11,11 +11,14 @@ from windlass.core.clock import Clock
 from windlass.core.errors import Fenced, StoreCorrupt, StoreMoved, StoreUnavailable, WindlassError
 from windlass.core.failpoint import reach
 from windlass.core.topics import Hub, Topic
-from windlass.stores.slatedb.calls import Answer, Call, answer
+from windlass.stores.slatedb.address import Address
+from windlass.stores.slatedb.commands import execute
 from windlass.stores.slatedb.database import Database
 from windlass.stores.slatedb.faults import ENGINE_ERRORS, unexpected
+from windlass.stores.slatedb.pending_calls import Answer, PendingCall, answer
+from windlass.stores.slatedb.queries import QUERIES
 from windlass.stores.slatedb.table import Table
-from windlass.stores.slatedb.view import View
+from windlass.stores.slatedb.view import ReadState
 
 MOST_BYTES: Final = 2 << 20
 """What calls bring that share one durable write, about: it has to get through within the deadline of a request."""
@@ -55,16 +58,17 @@ class Dispatcher:
         hub: Hub,
         *,
         clock: Clock,
-        spacing: float,
-        given_up: Callable[[Call, Any], None],
-        in_doubt: Callable[[Call, Any], None],
+        address: Address,
+        given_up: Callable[[PendingCall, Any], None],
+        in_doubt: Callable[[PendingCall, Any], None],
         beat: Callable[[Table], None],
     ) -> None:
         self._database = database
         self._table = table
         self._hub = hub
         self._clock = clock
-        self._spacing = spacing
+        self._address = address
+        self._spacing = address.flush.total_seconds()
         self._given_up = given_up
         self._in_doubt = in_doubt
         self._beat = beat
@@ -74,10 +78,10 @@ class Dispatcher:
         self._room.set()
         self._carried = 0
         """How many groups the flush under way carries."""
-        self._serving: list[Call] = []
-        self._expired: set[Call] = set()
+        self._serving: list[PendingCall] = []
+        self._expired: set[PendingCall] = set()
         """Those of `_serving` whose callers wait no longer."""
-        self._looks: dict[asyncio.Task[None], Call] = {}
+        self._looks: dict[asyncio.Task[None], PendingCall] = {}
         self._behind = False
         self._idle = asyncio.Event()
         self._idle.set()
@@ -89,7 +93,7 @@ class Dispatcher:
         """Return when another group may be served."""
         await self._room.wait()
 
-    async def serve(self, calls: list[Call], weight: int = 0) -> None:
+    async def serve(self, calls: list[PendingCall], weight: int = 0) -> None:
         """Do what these calls, which bring so many bytes, ask for; each is answered when that is durable."""
         self._serving = calls
         answers: list[Answer] = []
@@ -97,7 +101,7 @@ class Dispatcher:
             await self._do(calls, answers)
             await self._table.write()
             self._table.rest()
-            await self._begin_looks([call for call in calls if call.move is None])
+            await self._begin_looks([call for call in calls if call.is_read])
             for call, result in answers if self._expired else ():
                 if call in self._expired:
                     self._in_doubt(call, result)
@@ -155,20 +159,19 @@ class Dispatcher:
         """Whether all that was written before is durable, and nothing of it lost."""
         return self.broken is None and self._idle.is_set() and not self._behind and not self._database.unflushed
 
-    async def _do(self, calls: list[Call], answers: list[Answer]) -> None:
+    async def _do(self, calls: list[PendingCall], answers: list[Answer]) -> None:
         table = self._table
         table.now = self._clock.now()
-        moves = [(call, call.move) for call in calls if call.move is not None]
-        ids = [job_id for call, move in moves if move.ids is not None for job_id in move.ids(call.argument)]
+        steps = [call for call in calls if not call.is_read]
         try:
-            # whoever asks for one that is damaged is told by its move
-            await table.find(ids)
+            # a damaged one is the answer to the call that asks for it
+            await table.find(job_id for call in steps for job_id in call.job_ids)
         except StoreUnavailable as error:
-            answers += [(call, self._passing(error)) for call, _ in moves]
+            answers += [(call, self._passing(error)) for call in steps]
             return
-        for call, move in moves:
+        for call in steps:
             try:
-                answers.append((call, await move.run(table, call.argument)))
+                answers.append((call, await execute(table, call.value, call.request_id)))
             except StoreMoved as error:
                 answers.append((call, error))
             except StoreUnavailable as error:
@@ -193,10 +196,10 @@ class Dispatcher:
             self._room.clear()
         self._to_flush.set()
 
-    async def _begin_looks(self, calls: list[Call]) -> None:
+    async def _begin_looks(self, calls: list[PendingCall]) -> None:
         if not calls:
             return
-        view = await self._table.snapshot()
+        state = ReadState(await self._table.snapshot(), self._table.now, self._address)
         durable: asyncio.Future[None] | None = None
         if not self._durable:
             durable = asyncio.get_running_loop().create_future()
@@ -204,14 +207,14 @@ class Dispatcher:
             durable.add_done_callback(_heard)
             self._add(Group([], set(), durable))
         for call in calls:
-            task = asyncio.create_task(self._look(call, view, durable), name="windlass slatedb look")
+            task = asyncio.create_task(self._look(call, state, durable), name="windlass slatedb look")
             self._looks[task] = call
             task.add_done_callback(self._looks.pop)
 
-    async def _look(self, call: Call, view: View, durable: "asyncio.Future[None] | None") -> None:
-        """Answer a look when all that it may have seen is durable."""
+    async def _look(self, call: PendingCall, state: ReadState, durable: "asyncio.Future[None] | None") -> None:
+        """Answer a query when all that it may have seen is durable."""
         try:
-            result = await call.argument(view, self._table.now)
+            result = await QUERIES[type(call.value)](state, call.value)
             if durable is not None:
                 await asyncio.shield(durable)
         except Exception as error:  # noqa: BLE001 - the caller is told

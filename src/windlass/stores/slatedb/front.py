@@ -5,11 +5,11 @@ would step over all of them, again and again. Whoever owns the database sees eve
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from typing import Final
 
-from windlass.stores.slatedb.keys import after, id_bytes_of
+from windlass.stores.slatedb.keys import after
 from windlass.stores.slatedb.view import View
 
 MOST: Final = 2_000
@@ -36,15 +36,13 @@ class FromFronts:
 class Front:
     """The first keys of an index, in order: all of them up to where the reading goes on, or all there are."""
 
-    __slots__ = ("_next", "_prefix", "aside", "complete", "keys")
+    __slots__ = ("_next", "_prefix", "complete", "keys")
 
     def __init__(self, prefix: bytes, *, empty: bool, begin: bytes | None = None) -> None:
         """Begin with nothing; `empty` when there is nothing else, and else no key is before `begin`."""
         self._prefix = prefix
         self._next = begin or prefix
         self.keys: list[bytes] = []
-        self.aside: set[bytes] = set()
-        """Keys of jobs that are damaged: they stay in the index, and are the first of nobody who wants a job."""
         self.complete = empty
 
     def add(self, key: bytes) -> None:
@@ -67,14 +65,6 @@ class Front:
         if at < len(self.keys) and self.keys[at] == key:
             del self.keys[at]
 
-    def put_aside(self, damaged: Container[bytes], count: int) -> bool:
-        """Put those of the first keys aside that end with the bytes of these ids; return whether there were any."""
-        found = [key for key in self.first(count) if id_bytes_of(key) in damaged]
-        for key in found:
-            self.remove(key)
-            self.aside.add(key)
-        return bool(found)
-
     def first(self, count: int) -> list[bytes]:
         """Return the first keys, up to `count`; `fill` comes first."""
         return list(islice(self.keys, count))
@@ -82,8 +72,6 @@ class Front:
     @property
     def begin(self) -> bytes:
         """Where the index begins: no key of it comes before this."""
-        if self.aside:
-            return min(*self.aside, *self.keys[:1], self._next)
         if self.keys:
             return self.keys[0]
         return after(self._prefix) if self.complete else self._next

@@ -1,35 +1,41 @@
 """Pages of jobs that match a filter, in the order of their enqueue."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Collection, Sequence
+from itertools import islice
 from math import inf
 from typing import Final, NamedTuple, Protocol
 
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
+from windlass.core.queries import ListJobs
 from windlass.core.states import State
 from windlass.kit.moves.looking import matches
 from windlass.stores.slatedb import keys, records
-from windlass.stores.slatedb.loading import join_parts, load_records
+from windlass.stores.slatedb.loading import load_parts, load_records
 from windlass.stores.slatedb.queue_looks import read_queues
 from windlass.stores.slatedb.ranges import PAGE, pages
-from windlass.stores.slatedb.view import View
+from windlass.stores.slatedb.view import ReadState, View
 
 LISTED: Final = 20_000
 """So many entries of indexes are kept in memory at a time."""
 SHOWN: Final = tuple(part for part in records.PARTS if part.field in {"payload", "result"})
 """The parts that every job is shown with."""
 _PAYLOAD: Final = tuple(part for part in SHOWN if part.field == "payload")
+_TOGETHER: Final = 32
+"""Jobs whose payloads are looked at together."""
 
 
-async def jobs(view: View, chosen: JobFilter, after: int | None, limit: int) -> list[Job]:
+async def jobs(state: ReadState, query: ListJobs) -> list[Job]:
     """Return a page of the jobs that match, in the order of their enqueue.
 
     All jobs are looked at in that order. Where queue or state are given, that ends after as many jobs as could match,
     and the indexes are read instead: it costs little more than the cheaper of the two ways, wherever the jobs lie.
     """
+    view, chosen, limit = state.view, query.chosen, query.limit
     indexes = await indexes_of(view, chosen)
-    order = _Order(view, 0 if after is None else max(after + 1, 0))
+    order = _Order(view, 0 if query.after is None else max(query.after + 1, 0))
     if indexes is None:
         return await _fill(view, order, chosen, limit)
     if not indexes.members:
@@ -131,7 +137,23 @@ async def _fill(view: View, source: _Source, chosen: JobFilter, limit: int, *, m
 
 async def matching(view: View, ids: Sequence[JobId], chosen: JobFilter, limit: int) -> list[Job]:
     """Return those of these jobs that match, in their order, up to `limit`."""
-    loaded = await load_records(view, ids, parts=() if chosen.payload_text is None else _PAYLOAD)
-    fitting = [job_id for job_id in ids if job_id in loaded and matches(loaded[job_id].record, chosen)][:limit]
-    shown = await join_parts(view, {job_id: loaded[job_id].main for job_id in fitting}, SHOWN)
-    return [shown[job_id].record.job() for job_id in fitting if job_id in shown]
+    if chosen.payload_text is None:
+        fitting = await _fitting(view, ids, chosen, ())
+    else:
+        fitting = dict[JobId, bytes]()
+        # few at a time: their payloads are in memory meanwhile, and no other call is answered
+        for begin in range(0, len(ids), _TOGETHER):
+            fitting |= await _fitting(view, ids[begin : begin + _TOGETHER], chosen, _PAYLOAD)
+            if len(fitting) >= limit:
+                break
+            await asyncio.sleep(0)
+    shown = await load_parts(view, dict(islice(fitting.items(), limit)), SHOWN)
+    return [shown[job_id].job() for job_id in fitting if job_id in shown]
+
+
+async def _fitting(
+    view: View, ids: Sequence[JobId], chosen: JobFilter, parts: Collection[records.Part]
+) -> dict[JobId, bytes]:
+    """Return those of these jobs that match, in their order, as they are kept."""
+    loaded = await load_records(view, ids, parts=parts)
+    return {each: loaded[each].main for each in ids if each in loaded and matches(loaded[each].record, chosen)}

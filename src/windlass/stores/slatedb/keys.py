@@ -8,6 +8,7 @@ so that each service reads from the front and stops at what is not due yet:
 | `m` | what | the layout, the counters, the owner, the last write, where the jobs go |
 | `j` | job id | the record of a job, see `records` |
 | `p` | job id, which | a large part of a record, apart from it |
+| `f` | job id | the record of a job as it was found damaged; `retry` reads it again |
 | `o` | sequence number | the id of the job that was enqueued so |
 | `l` | queue, kind, priority, run time, sequence number, job id | nothing: a pending job in its line |
 | `d` | queue, run time, sequence number, job id | nothing: a scheduled job |
@@ -38,6 +39,7 @@ from struct import Struct
 from typing import Final
 
 from windlass.core.ids import JobId
+from windlass.core.looks import Death
 from windlass.core.states import State
 
 LAYOUT: Final = b"mlayout"
@@ -48,6 +50,7 @@ MOVED: Final = b"mmoved"
 
 JOBS: Final = b"j"
 PARTS: Final = b"p"
+DAMAGED: Final = b"f"
 ORDER: Final = b"o"
 LINES: Final = b"l"
 DUE: Final = b"d"
@@ -69,6 +72,7 @@ AUDIT: Final = b"z"
 PARCELS: Final = b"v"
 
 _END: Final = b"\0\1"
+_RAW, _KIND = b"\1", b"\2"
 _STATES: Final = {State.SUCCEEDED: b"s", State.DEAD: b"d", State.CANCELLED: b"c"}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -121,6 +125,14 @@ def id_bytes(job_id: JobId) -> bytes:
     return bytes.fromhex(job_id.replace("-", ""))
 
 
+def is_id(text: str) -> bool:
+    """Whether a text is a job id, which can stand in keys."""
+    try:
+        return id_of(id_bytes(JobId(text))) == text
+    except ValueError:
+        return False
+
+
 def id_bytes_of(key: bytes) -> bytes:
     """Return the bytes of the job id that a key, or the value of an order key, ends with."""
     return key[-_ID:]
@@ -142,6 +154,11 @@ def part(job_id: JobId, which: bytes) -> bytes:
     return PARTS + id_bytes(job_id) + which
 
 
+def damaged(job_id: JobId) -> bytes:
+    """Where the record of a job is kept as it was found damaged."""
+    return DAMAGED + id_bytes(job_id)
+
+
 def order(seq: int) -> bytes:
     """Where the id of a job is, by its place in the order of all enqueues."""
     return ORDER + _NUMBER.pack(seq)
@@ -150,7 +167,7 @@ def order(seq: int) -> bytes:
 @lru_cache(maxsize=4096)
 def line(queue: str, kind: str | None) -> bytes:
     """What the keys of the pending jobs of a queue and kind begin with; None stands for raw jobs."""
-    return LINES + name(queue) + (b"\1" if kind is None else b"\2" + name(kind))
+    return LINES + name(queue) + (_RAW if kind is None else _KIND + name(kind))
 
 
 @lru_cache(maxsize=4096)
@@ -209,6 +226,16 @@ def seq_of(turn: bytes) -> int:
     return int.from_bytes(turn[:8], "big")
 
 
+def death_of(key: bytes) -> Death:
+    """Return the position of the dead job that a key of an index leads to."""
+    return Death(int.from_bytes(key[-_ID - 16 : -_ID - 8], "big") - _BIAS, seq_of(turn_of(key)))
+
+
+def before_death(index: bytes, death: Death) -> bytes:
+    """Return the end of the range of keys in `index` whose jobs are past a position in the list of dead jobs."""
+    return index + _PLACE.pack(death.at + _BIAS, max(death.seq, 0))
+
+
 def turn_of(key: bytes) -> bytes:
     """Return the end of a key of `line_place` or `place`, from the sequence number: it sorts as jobs were enqueued."""
     return key[-_ID - 8 :]
@@ -217,6 +244,31 @@ def turn_of(key: bytes) -> bytes:
 def queue_of(key: bytes) -> str:
     """Return the queue in a key of an index, or of a queue."""
     return names_of(key[1 : key.index(_END)])[0]
+
+
+def kind_of(key: bytes) -> str | None:
+    """Return the kind in a key of a pending job; None for a raw one."""
+    kind = key[key.index(_END) + len(_END) : -_ID - 20]
+    return None if kind == _RAW else names_of(kind[len(_KIND) :])[0]
+
+
+def job_fields(key: bytes) -> dict[str, object]:
+    """Return the fields of a job that a key of an index tells, by their names."""
+    fields: dict[str, object] = {"seq": seq_of(turn_of(key)), "queue": queue_of(key)}
+    match key[:1]:
+        case b"l":
+            return fields | {
+                "state": State.PENDING,
+                "kind": kind_of(key),
+                "priority": priority_of(key),
+                "run_at": time_of(key),
+            }
+        case b"d":
+            return fields | {"state": State.SCHEDULED, "run_at": time_of(key)}
+        case b"r":
+            return fields | {"state": State.RUNNING, "lease_expires_at": time_of(key)}
+        case _:
+            return fields | {"state": end_of(key), "finished_at": time_of(key)}
 
 
 def end_of(key: bytes) -> State:

@@ -3,14 +3,17 @@
 import asyncio
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import inf
 from typing import Final, NamedTuple
 
-from windlass.core.errors import StoreCorrupt
 from windlass.core.ids import JobId
+from windlass.core.job import Job
+from windlass.kit.damage import DECODE_ERRORS
 from windlass.kit.moves.record import Record
 from windlass.stores.slatedb import keys, records
-from windlass.stores.slatedb.damaged import cannot_be_read, lacks_a_part
-from windlass.stores.slatedb.ranges import PAGE
+from windlass.stores.slatedb.damaged import DamagedRecord, fit, read_damaged
+from windlass.stores.slatedb.queues import index_of, place_of
+from windlass.stores.slatedb.ranges import PAGE, pages
 from windlass.stores.slatedb.view import View
 
 AT_ONCE: Final = 64
@@ -19,20 +22,42 @@ FEW: Final = 4
 """So many records are read one by one."""
 SPARSE: Final = 4
 """A scan that reads this many times as many rows as it looks for costs more than single gets."""
+SEARCHED: Final = 20_000
+"""A look searches so many entries of indexes for the places of damaged jobs."""
+_INDEXES: Final = (keys.LINES, keys.DUE, keys.LEASES, keys.ENDS)
+PLACE_FIELDS: Final = frozenset(
+    ["seq", "queue", "kind", "state", "priority", "run_at", "lease_expires_at", "finished_at"]
+)
+"""The fields that say where a job stands in the indexes."""
+NONE_LOST: Final[Mapping[bytes, str]] = {}
 
 
 class Loaded(NamedTuple):
-    """A record, and the bytes that it is kept as."""
+    """A record, and the bytes that it is kept as.
+
+    `lost` are the parts that lie apart and cannot be read, by their letters, with the reasons. `unread` are the fields
+    of a record that is found damaged now, and None for any other one.
+    """
 
     record: Record
     main: bytes
+    lost: Mapping[bytes, str] = NONE_LOST
+    unread: Collection[str] | None = None
 
+    def job(self) -> Job:
+        """Return the job as it is now."""
+        return self._with_damage(self.record.job())
 
-class Found(NamedTuple):
-    """The jobs that are there: their records, or why these cannot be read."""
+    def whole_job(self) -> Job:
+        """Return the job as it is now, with its history and log."""
+        return self._with_damage(self.record.whole_job())
 
-    loaded: dict[JobId, Loaded]
-    damaged: dict[JobId, StoreCorrupt]
+    def _with_damage(self, job: Job) -> Job:
+        if not self.lost:
+            return job
+        known = job.damage or ""
+        new = [reason for reason in self.lost.values() if reason not in known]
+        return job._replace(damage="; ".join(filter(None, [known, *new])))
 
 
 async def gets(view: View, wanted: Sequence[bytes]) -> list[bytes | None]:
@@ -53,14 +78,21 @@ async def load_records(
 ) -> dict[JobId, Loaded]:
     """Return the records of those of these jobs that are there; what lies apart is read if it is among `parts`.
 
-    Raises `StoreCorrupt` for one that is damaged.
+    A record that is damaged has stand-ins for what cannot be read.
     """
-    return _all_of(await find_records(view, ids, parts))
+    return await load_parts(view, await load_kept(view, ids), parts)
 
 
-async def find_records(view: View, ids: Iterable[JobId], parts: Collection[records.Part]) -> Found:
-    """Return the records as `load_records`, and beside them what is damaged."""
-    return await _join_parts(view, await load_kept(view, ids), parts)
+async def load_parts(view: View, kept: Mapping[JobId, bytes], parts: Collection[records.Part]) -> dict[JobId, Loaded]:
+    """Return the records as `load_records`, of their bytes."""
+    loaded = await join_parts(view, kept, parts)
+    damaged = [each for each in loaded.values() if each.unread and not PLACE_FIELDS.isdisjoint(each.unread)]
+    if damaged:
+        places = await find_places(view, [each.record for each in damaged], SEARCHED)
+        for each in damaged:
+            if (place := places.get(each.record.id)) is not None:
+                fit(DamagedRecord(each.record, each.unread or ()), place)
+    return loaded
 
 
 async def load_kept(view: View, ids: Iterable[JobId]) -> dict[JobId, bytes]:
@@ -84,48 +116,53 @@ async def load_kept(view: View, ids: Iterable[JobId]) -> dict[JobId, bytes]:
 
 
 async def join_parts(view: View, kept: Mapping[JobId, bytes], wanted: Collection[records.Part]) -> dict[JobId, Loaded]:
-    """Return the records with those of their parts that lie apart and are wanted; raises `StoreCorrupt`."""
-    return _all_of(await _join_parts(view, kept, wanted))
-
-
-def _all_of(found: Found) -> dict[JobId, Loaded]:
-    for error in found.damaged.values():
-        raise error
-    return found.loaded
-
-
-async def _join_parts(view: View, kept: Mapping[JobId, bytes], wanted: Collection[records.Part]) -> Found:
-    damaged: dict[JobId, StoreCorrupt] = {}
+    """Return the records with those of their parts that lie apart and are wanted."""
     parts, torn = await _read_parts(view, kept, wanted)
-    whole = {job_id: main for job_id, main in kept.items() if job_id not in torn}
     if torn:
         # a reader follows the owner: where a part has gone since, the record was written anew, or has gone as well
         again = await load_kept(view, torn)
-        newer_parts, torn = await _read_parts(view, again, wanted)
-        whole |= {job_id: main for job_id, main in again.items() if job_id not in torn}
+        newer_parts, _ = await _read_parts(view, again, wanted)
+        kept = {job_id: main for job_id, main in kept.items() if job_id not in torn} | again
         parts |= newer_parts
-        damaged = {job_id: lacks_a_part(job_id) for job_id in sorted(torn)}
-    try:
-        return Found(_joined(whole, parts), damaged)
-    except ValueError:
-        return _find_damaged(whole, parts, damaged)
+    else:
+        try:
+            return _joined(kept, parts)
+        except DECODE_ERRORS:
+            pass
+    return {job_id: _load(job_id, main, parts.get(job_id, {}), wanted) for job_id, main in kept.items()}
 
 
 def _joined(kept: Mapping[JobId, bytes], parts: Mapping[JobId, Mapping[bytes, bytes]]) -> dict[JobId, Loaded]:
-    return {job_id: Loaded(records.join(main, parts.get(job_id, {})), main) for job_id, main in kept.items()}
+    return {job_id: Loaded(records.join(job_id, main, parts.get(job_id)), main) for job_id, main in kept.items()}
 
 
-def _find_damaged(
-    kept: Mapping[JobId, bytes], parts: Mapping[JobId, Mapping[bytes, bytes]], damaged: dict[JobId, StoreCorrupt]
-) -> Found:
-    """Return what can be read of records that cannot all be."""
-    found = Found({}, damaged)
-    for job_id, main in kept.items():
-        try:
-            found.loaded.update(_joined({job_id: main}, parts))
-        except ValueError as error:
-            damaged[job_id] = cannot_be_read(job_id, error)
-    return found
+def _load(job_id: JobId, main: bytes, parts: Mapping[bytes, bytes], wanted: Collection[records.Part]) -> Loaded:
+    """Return what can be read of a record and its parts."""
+    unread: Collection[str] | None = None
+    try:
+        record = records.join(job_id, main)
+    except DECODE_ERRORS:
+        record, unread = read_damaged(job_id, main)
+    lost: dict[bytes, str] = {}
+    for part in records.parts_apart(main):
+        if part in wanted and (why := give_part(record, part, parts.get(part.letter))) is not None:
+            lost[part.letter] = f"{part.field} {why}"
+    if records.PAYLOAD.letter in lost and (record.damage is None or unread is not None):
+        # without it no worker can run the job
+        record.damage = "; ".join(filter(None, [record.damage, lost[records.PAYLOAD.letter]]))
+        unread = [*(unread or ()), records.PAYLOAD.field]
+    return Loaded(record, main, lost, unread)
+
+
+def give_part(record: Record, part: records.Part, value: bytes | None) -> str | None:
+    """Give a record a part of it; return why that cannot be."""
+    if value is None:
+        return "is missing"
+    try:
+        setattr(record, part.field, part.decode(value))
+    except DECODE_ERRORS as error:
+        return f"cannot be read ({error})"
+    return None
 
 
 async def _read_parts(
@@ -144,3 +181,24 @@ async def _read_parts(
         else:
             parts.setdefault(job_id, {})[letter] = value
     return parts, torn
+
+
+async def find_places(view: View, found: Iterable[Record], most: float = inf) -> dict[JobId, bytes]:
+    """Return the places of these jobs: where their records say, or else where a search through the indexes meets them.
+
+    The search ends after about `most` keys.
+    """
+    said = {record.id: index_of(record) + place_of(record) for record in found}
+    values = await gets(view, list(said.values()))
+    places = {job_id: place for (job_id, place), value in zip(said.items(), values, strict=True) if value is not None}
+    wanted = {keys.id_bytes(job_id): job_id for job_id in said if job_id not in places}
+    seen = 0
+    for family in _INDEXES if wanted else ():
+        async for rows in pages(view, family, keys.after(family)):
+            for key, _ in rows:
+                if (job_id := wanted.get(keys.id_bytes_of(key))) is not None:
+                    places[job_id] = key
+            seen += len(rows)
+            if len(places) == len(said) or seen >= most:
+                return places
+    return places

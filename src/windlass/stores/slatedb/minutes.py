@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from windlass.stores.slatedb import keys
+from windlass.stores.slatedb.damaged import decoded
 from windlass.stores.slatedb.records import counts, encode
 from windlass.stores.slatedb.view import View
 
@@ -29,8 +30,9 @@ class Minutes:
         minutes = cls(minute)
         for key, value in rows:
             at, queue, kind = keys.minute_of(key)
-            if at == minute:
-                minutes._rows[queue, kind or None] = counts(value)
+            found = decoded(counts, value, f"what happened on {queue!r} in a minute", "it is counted anew")
+            if at == minute and found is not None:
+                minutes._rows[queue, kind or None] = found
         return minutes
 
     def row(self, queue: str, kind: str | None, now: datetime) -> list[int]:

@@ -5,12 +5,13 @@ import socket
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 from uuid import uuid4
 
 import msgspec
 
 from windlass.core.errors import StoreCorrupt, StoreOwned
+from windlass.kit.damage import DECODE_ERRORS
 from windlass.stores.slatedb import engine_clock
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.doors import look_up
@@ -38,8 +39,8 @@ class Owner(msgspec.Struct, frozen=True):
     pid: int
     machine: str
     started: str | None
-    since: datetime
-    seen_at: datetime
+    since: Annotated[datetime, msgspec.Meta(tz=True)]
+    seen_at: Annotated[datetime, msgspec.Meta(tz=True)]
     ownership: str = ""
 
 
@@ -84,14 +85,15 @@ def _before(record: bytes | None, owner: Owner | None, last: bytes | None) -> st
     """Return the ownership that is or was the last one; nothing where that is not known."""
     if owner is not None:
         return owner.ownership
-    return "" if record is not None or last is None else engine_clock.decode(last).ownership
+    written = None if record is not None or last is None else engine_clock.decode(last)
+    return "" if written is None else written.ownership
 
 
 def _decoded(record: bytes, address: Address) -> Owner | None:
-    """Return the owner of a record; None if nobody can read it, which may be taken over."""
+    """Return the owner of a record; None for one that cannot be read, which may be taken over."""
     try:
         return decode(record)
-    except msgspec.MsgspecError as error:
+    except DECODE_ERRORS as error:
         if address.take_over:
             return None
         message = f"who owns {address.where} cannot be read: add ?take_over=1 if nobody does"

@@ -15,12 +15,12 @@ from windlass.core.errors import ClientClosed, Fenced, StoreOwned, StoreUnavaila
 from windlass.core.topics import Hub
 from windlass.stores.slatedb import engine_clock, keys, owner
 from windlass.stores.slatedb.address import Address
-from windlass.stores.slatedb.calls import Call
 from windlass.stores.slatedb.database import Database
 from windlass.stores.slatedb.dispatcher import Dispatcher
 from windlass.stores.slatedb.doors import open_database
 from windlass.stores.slatedb.faults import NOT_BEGUN, fenced, late
 from windlass.stores.slatedb.opening import prepare, read_begin
+from windlass.stores.slatedb.pending_calls import PendingCall
 from windlass.stores.slatedb.repeats import Repeats
 from windlass.stores.slatedb.table import Table
 from windlass.stores.slatedb.untold import Untold
@@ -46,8 +46,8 @@ class Owning:
         rng: Rng,
         hub: Hub,
         *,
-        given_up: Callable[[Call, Any], None],
-        in_doubt: Callable[[Call, Any], None],
+        given_up: Callable[[PendingCall, Any], None],
+        in_doubt: Callable[[PendingCall, Any], None],
     ) -> None:
         self.lost: Fenced | None = None
         self._address = address
@@ -101,13 +101,12 @@ class Owning:
         table.untold = self.untold
         table.repeats = self._repeats
         await self.untold.compare(table)
-        spacing = self._address.flush.total_seconds()
         self._dispatcher = dispatcher = Dispatcher(
             database,
             table,
             self._hub,
             clock=self._clock,
-            spacing=spacing,
+            address=self._address,
             given_up=self._given_up,
             in_doubt=self._in_doubt,
             beat=self._beat,

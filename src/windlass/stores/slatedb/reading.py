@@ -1,17 +1,18 @@
 """A database that another process may own, opened to look at it: nothing of it is changed, and its owner goes on."""
 
-import asyncio
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from windlass.core.clock import Clock
 from windlass.core.errors import ClientClosed, StoreReadOnly
+from windlass.core.store_calls import StoreCall
 from windlass.core.topics import Hub
 from windlass.stores.slatedb.address import Address
-from windlass.stores.slatedb.calls import Look, Move
 from windlass.stores.slatedb.database import Reader
 from windlass.stores.slatedb.doors import open_reader
 from windlass.stores.slatedb.faults import no_database
 from windlass.stores.slatedb.opening import check_layout
+from windlass.stores.slatedb.queries import QUERIES
+from windlass.stores.slatedb.view import ReadState
 
 R = TypeVar("R")
 
@@ -26,22 +27,20 @@ class Reading:
         self._clock = clock
         self._closed = False
 
-    def submit(self, move: Move[Any, R], argument: Any) -> "asyncio.Future[R]":  # noqa: ANN401, ARG002
-        """Refuse every move."""
-        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        future.set_exception(
-            StoreReadOnly(
+    async def submit(self, call: StoreCall[R], request_id: str | None = None) -> R:
+        """Execute a query on what is durable by now; refuse every call that only the owner executes."""
+        del request_id
+        query = QUERIES.get(type(call))
+        if query is None:
+            message = (
                 f"{self._address.where} is only looked at here (?look=yes), beside the process that owns it: change it "
                 "through that one, for example by the http:// URL of its `windlass serve`"
             )
-        )
-        return future
-
-    def look(self, look: Look[R]) -> "asyncio.Future[R]":
-        """Look at what is durable by now."""
+            raise StoreReadOnly(message)
         if self._closed:
             raise ClientClosed
-        return asyncio.ensure_future(look(self._reader, self._clock.now()))
+        reply: R = await query(ReadState(self._reader, self._clock.now(), self._address), call)
+        return reply
 
     async def close(self) -> None:
         """Let go of the database."""
@@ -51,13 +50,13 @@ class Reading:
 
 async def open_reading(address: Address, clock: Clock) -> Reading:
     """Open the database at `address`, which is there, to look at it."""
-    reading = Reading(await open_reader(address), address, clock)
+    reader = await open_reader(address)
     try:
-        there = await reading.look(lambda view, _: check_layout(view, address.where))
+        there = await check_layout(reader, address.where)
     except BaseException:
-        await reading.close()
+        await reader.close()
         raise
     if not there:
-        await reading.close()
+        await reader.close()
         raise no_database(address)
-    return reading
+    return Reading(reader, address, clock)

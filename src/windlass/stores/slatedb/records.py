@@ -6,7 +6,7 @@ kilobyte is not written again each time that its job moves on.
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -16,9 +16,11 @@ from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import Moved, Unpacked
 from windlass.core.schedule import Schedule
 from windlass.core.states import State
+from windlass.kit.damage import shown
 from windlass.kit.moves.holds import Holder
-from windlass.kit.moves.record import Ended, Record
+from windlass.kit.moves.record import Count, Ended, Moment, Record
 from windlass.kit.settlements import KeptResult
+from windlass.stores.slatedb import keys
 
 APART: Final = 1024
 """A part that takes more bytes than this lies apart."""
@@ -36,18 +38,31 @@ class Part(NamedTuple):
     decode: Callable[[bytes], object]
 
 
+_log: Final = msgspec.msgpack.Decoder(tuple[LogLine, ...]).decode
+
+
+def log_lines(value: bytes) -> tuple[LogLine, ...]:
+    """Return the log of a job."""
+    lines = _log(value)
+    _check_times(*(line.at for line in lines))
+    return lines
+
+
 PARTS: Final = (
     Part("payload", b"p", b"", msgspec.msgpack.Decoder(bytes).decode),
     Part("result", b"r", None, msgspec.msgpack.Decoder(bytes).decode),
     Part("history", b"h", (), msgspec.msgpack.Decoder(tuple[Ended, ...]).decode),
-    Part("log", b"l", (), msgspec.msgpack.Decoder(tuple[LogLine, ...]).decode),
+    Part("log", b"l", (), log_lines),
 )
+PAYLOAD: Final = PARTS[0]
 
 Apart: TypeAlias = Mapping[bytes, object]
 """The parts that lie apart, each as it was written, by their letters."""
 NOTHING_APART: Final[Apart] = {}
 UNREAD: Final = object()
 """Stands for a part that lies apart and was not read: it stays as it is, whatever becomes of its job."""
+LOST: Final = object()
+"""Stands for a part that lies apart and cannot be read: it stays as it is until its job has another one."""
 
 
 class Split(NamedTuple):
@@ -72,6 +87,8 @@ def split(record: Record, before: Apart = NOTHING_APART) -> Split:
     for at, part in enumerate(PARTS):
         written_before = before.get(part.letter)
         value = UNREAD if written_before is UNREAD else getattr(record, part.field)
+        if written_before is LOST and not value:
+            value = LOST
         if written_before is not value or not value:
             encoded = _large(value)
             if encoded is None:
@@ -94,34 +111,47 @@ def _large(value: object) -> bytes | None:
 
 def parts_apart(main: bytes) -> Iterator[Part]:
     """Give the parts that lie apart from this record."""
-    # one without a byte is damaged, which `join` tells
+    # one without a byte is damaged, as `join` says
     flags = main[0] if main else 0
     return (part for at, part in enumerate(PARTS) if flags & 1 << at)
 
 
-def join(main: bytes, parts: Mapping[bytes, bytes]) -> Record:
+def join(job_id: JobId, main: bytes, parts: Mapping[bytes, bytes] | None = None) -> Record:
     """Return the record that was split, with the parts, by their letters, that were read.
 
-    Raises `ValueError` for bytes that are none.
+    Raises `ValueError` for bytes that are no record of this job.
     """
     record = _record_decoder.decode(memoryview(main)[1:])
-    for part in parts_apart(main):
-        if part.letter in parts:
-            setattr(record, part.field, part.decode(parts[part.letter]))
+    if record.id != job_id:
+        message = f"it is the record of job {record.id}"
+        raise ValueError(message)
+    if record.log:
+        _check_times(*(line.at for line in record.log))
+    if parts is not None:
+        for part in parts_apart(main):
+            if part.letter in parts:
+                setattr(record, part.field, part.decode(parts[part.letter]))
     return record
 
 
-def apart_of(record: Record, main: bytes, read: Collection[Part]) -> Apart:
-    """Return the parts of a record that lie apart, as far as they were `read`."""
-    return {part.letter: getattr(record, part.field) if part in read else UNREAD for part in parts_apart(main)}
+def apart_of(record: Record, main: bytes, read: Collection[Part], lost: Collection[bytes]) -> Apart:
+    """Return the parts of a record that lie apart, as far as they were `read` and are not `lost`."""
+    return {
+        part.letter: LOST if part.letter in lost else getattr(record, part.field) if part in read else UNREAD
+        for part in parts_apart(main)
+    }
 
 
 class Counters(msgspec.Struct, array_like=True):
     """The last numbers that were given: to a job, to a change of a schedule, to an entry of the audit."""
 
-    seq: int = 0
-    revision: int = 0
-    entry: int = 0
+    seq: Count = 0
+    revision: Count = 0
+    entry: Count = 0
+
+
+Counts: TypeAlias = Annotated[list[Count], msgspec.Meta(min_length=6, max_length=6)]
+"""How often each thing happened, in the order of `Totals`."""
 
 
 class QueueRecord(msgspec.Struct, array_like=True):
@@ -132,13 +162,13 @@ class QueueRecord(msgspec.Struct, array_like=True):
     """
 
     paused: bool = False
-    scheduled: int = 0
-    running: int = 0
-    succeeded: int = 0
-    dead: int = 0
-    cancelled: int = 0
-    lines: list[tuple[str | None, int]] = msgspec.field(default_factory=list[tuple[str | None, int]])
-    totals: list[int] = msgspec.field(default_factory=lambda: [0] * 6)
+    scheduled: Count = 0
+    running: Count = 0
+    succeeded: Count = 0
+    dead: Count = 0
+    cancelled: Count = 0
+    lines: list[tuple[str | None, Count]] = msgspec.field(default_factory=list[tuple[str | None, int]])
+    totals: Counts = msgspec.field(default_factory=lambda: [0] * 6)
     begins: list[tuple[bytes, bytes]] = msgspec.field(default_factory=list[tuple[bytes, bytes]])
 
     @property
@@ -157,7 +187,7 @@ class HolderRecord(msgspec.Struct, array_like=True):
 
     job_id: JobId
     digest: bytes
-    ends_at: datetime | None
+    ends_at: Moment | None
 
     def holder(self) -> Holder:
         """Return it as moves take it."""
@@ -168,15 +198,16 @@ class LockRecord(msgspec.Struct, array_like=True):
     """Who has a lock, and until when."""
 
     holder: str
-    ends_at: datetime
+    ends_at: Moment
 
 
 class Receipt(msgspec.Struct, array_like=True):
-    """What a request was answered: an enqueue, a claim or a settlement."""
+    """Reply to a request: an enqueue, a claim, a settlement or a parcel."""
 
     enqueued: list[Enqueued] | None = None
     claimed: list[tuple[JobId, Token]] | None = None
     settled: list[KeptResult] | None = None
+    unpacked: bool | None = None
 
 
 Timing: TypeAlias = tuple[Literal["waited", "ran"], int, int]
@@ -185,13 +216,54 @@ Timing: TypeAlias = tuple[Literal["waited", "ran"], int, int]
 layout: Final = msgspec.msgpack.Decoder(int).decode
 counters: Final = msgspec.msgpack.Decoder(Counters).decode
 queue_record: Final = msgspec.msgpack.Decoder(QueueRecord).decode
-holder_record: Final = msgspec.msgpack.Decoder(HolderRecord).decode
+_holder_record: Final = msgspec.msgpack.Decoder(HolderRecord).decode
 lock_record: Final = msgspec.msgpack.Decoder(LockRecord).decode
-receipt: Final = msgspec.msgpack.Decoder(Receipt).decode
-counts: Final = msgspec.msgpack.Decoder(list[int]).decode
+_receipt: Final = msgspec.msgpack.Decoder(Receipt).decode
+counts: Final = msgspec.msgpack.Decoder(Counts).decode
 schedule: Final = msgspec.msgpack.Decoder(Schedule).decode
-server: Final = msgspec.msgpack.Decoder(ServerRecord).decode
+_server: Final = msgspec.msgpack.Decoder(ServerRecord).decode
 moved: Final = msgspec.msgpack.Decoder(Moved).decode
 unpacked: Final = msgspec.msgpack.Decoder(Unpacked).decode
 timings: Final = msgspec.msgpack.Decoder(list[Timing]).decode
-audit_entry: Final = msgspec.msgpack.Decoder(AuditEntry).decode
+_audit_entry: Final = msgspec.msgpack.Decoder(AuditEntry).decode
+
+
+def holder_record(value: bytes) -> HolderRecord:
+    """Return who holds a unique key."""
+    found = _holder_record(value)
+    _check_ids(found.job_id)
+    return found
+
+
+def receipt(value: bytes) -> Receipt:
+    """Return what a request was answered."""
+    found = _receipt(value)
+    _check_ids(*(job_id for job_id, _ in found.claimed or ()))
+    return found
+
+
+def server(value: bytes) -> ServerRecord:
+    """Return a server."""
+    found = _server(value)
+    _check_times(found.started_at, found.seen_at)
+    return found
+
+
+def audit_entry(value: bytes) -> AuditEntry:
+    """Return what a person did."""
+    found = _audit_entry(value)
+    _check_times(found.at)
+    return found
+
+
+def _check_ids(*ids: str) -> None:
+    for job_id in ids:
+        if not keys.is_id(job_id):
+            message = f"{shown(job_id)} is no job id"
+            raise ValueError(message)
+
+
+def _check_times(*times: datetime) -> None:
+    if any(at.tzinfo is None for at in times):
+        message = "a time has no time zone"
+        raise ValueError(message)

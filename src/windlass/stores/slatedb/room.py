@@ -15,17 +15,18 @@ from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from windlass.core.clock import Clock, Rng
+from windlass.core.commands import ClaimJobs, SettleClaims
 from windlass.core.errors import ClientClosed, WindlassError
+from windlass.core.store_calls import StoreCall
 from windlass.core.topics import Hub
 from windlass.stores.slatedb.address import Address, Place
-from windlass.stores.slatedb.calls import Call, Look, Move, answer
+from windlass.stores.slatedb.commands import BeatOwner
 from windlass.stores.slatedb.dispatcher import MOST_BYTES
 from windlass.stores.slatedb.faults import forked, logger, unexpected
-from windlass.stores.slatedb.moves import claim
+from windlass.stores.slatedb.moves.claim import GiveBackClaims
 from windlass.stores.slatedb.owning import Owning
-from windlass.stores.slatedb.table import Table
+from windlass.stores.slatedb.pending_calls import PendingCall, answer
 
-A = TypeVar("A")
 R = TypeVar("R")
 
 MOST_CALLS: Final = 2_000
@@ -33,22 +34,6 @@ LOOK_EVERY: Final = 0.25
 MOST_TRIES: Final = 10
 """Times that jobs are given back again: it may be they that the database breaks with, for everybody."""
 _BY_RANK: Final = attrgetter("rank")
-
-
-async def _nothing(_: Table, __: None) -> None:
-    """Change nothing: the beat of the owner goes with it when it is due."""
-
-
-SETTLE: Final = Move(
-    0,
-    claim.settle,
-    ids=lambda call: (settlement.job_id for settlement in call.settlements),
-    doubt=lambda call: call.settlements[0].job_id if call.settlements else None,
-    weigh=lambda call: sum(map(claim.weight, call.settlements)),
-)
-CLAIM: Final = Move(22, claim.claim)
-GIVE_BACK: Final = Move(0, claim.give_back, ids=lambda call: (given.job.id for given in call.given))
-OWNER_BEAT: Final[Move[None, None]] = Move(99, _nothing)
 
 
 class Room:
@@ -62,11 +47,11 @@ class Room:
         self.opened: Future[None] = Future()
         self.closed: Future[None] = Future()
         self._address = address
-        self._waiting: deque[Call] = deque()
+        self._waiting: deque[PendingCall] = deque()
         self._called = asyncio.Event()
         self._awake = False
         self._over = False
-        self._later: list[Call] = []
+        self._later: list[PendingCall] = []
         """Calls that nobody waits for, and that are to be made when the database can do them again."""
         self._owning = Owning(address, clock, rng, self.hub, given_up=self._give_back, in_doubt=self._remember)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -77,13 +62,16 @@ class Room:
         """What everybody here is told, or will be in a moment, since another owner has the database."""
         return self._owning.lost or self._owning.fenced
 
-    def submit(self, move: Move[A, R], argument: A) -> "asyncio.Future[R]":
-        """Let a call be served with those that have gathered."""
-        return self._submit(move, argument)
-
-    def look(self, look: Look[R]) -> "asyncio.Future[R]":
-        """Look at the database as it is after what was called before."""
-        return self._submit(None, look)
+    def submit(self, call: StoreCall[R], request_id: str | None = None) -> "asyncio.Future[R]":
+        """Let a call be served with those that have gathered; a query reads what was called before."""
+        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        if self.pid != os.getpid():
+            future.set_exception(forked(self._address))
+        elif self._owning.lost is not None or self.stopping:
+            future.set_exception(self._owning.lost or ClientClosed())
+        else:
+            self._put(PendingCall(call, future, request_id=request_id))
+        return future
 
     def stop(self) -> None:
         """Finish what was accepted, then let go of the database; `closed` tells when."""
@@ -91,17 +79,7 @@ class Room:
         self._wake()
         self._in_loop(self._owning.hurry)
 
-    def _submit(self, move: Move[Any, Any] | None, argument: Any) -> "asyncio.Future[Any]":  # noqa: ANN401 - of any move
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        if self.pid != os.getpid():
-            future.set_exception(forked(self._address))
-        elif self._owning.lost is not None or self.stopping:
-            future.set_exception(self._owning.lost or ClientClosed())
-        else:
-            self._put(Call(move, argument, future))
-        return future
-
-    def _put(self, call: Call) -> None:
+    def _put(self, call: PendingCall) -> None:
         self._waiting.append(call)
         if self._over:
             # whoever called before that may come only now
@@ -170,9 +148,9 @@ class Room:
             calls.sort(key=_BY_RANK)
             await dispatcher.serve(calls, weight)
 
-    def _gathered(self) -> tuple[list[Call], int]:
+    def _gathered(self) -> tuple[list[PendingCall], int]:
         """Take what is served together, and tell the bytes that it brings: no more than one object is to hold."""
-        calls: list[Call] = []
+        calls: list[PendingCall] = []
         weight = 0
         while self._waiting and len(calls) < MOST_CALLS and weight < MOST_BYTES:
             call = self._waiting.popleft()
@@ -196,49 +174,49 @@ class Room:
             self._later.clear()
         self._owning.expire()
         before = time.monotonic() - self._owning.patience
-        late: list[Call] = []
+        late: list[PendingCall] = []
         while self._waiting and self._waiting[0].since < before:
             late.append(self._waiting.popleft())
         if late:
             self._tell(late, self._owning.late())
         later, self._later = self._later, []
         for call in later:
-            self._put(Call(call.move, call.argument, None, tries=call.tries))
+            self._put(PendingCall(call.value, tries=call.tries))
         if self._owning.beat_is_due:
-            self._put(Call(OWNER_BEAT, None, None))
+            self._put(PendingCall(BeatOwner()))
 
     def _refuse(self, error: WindlassError) -> None:
         """Tell all who wait; nothing of their calls was begun."""
-        waiting: list[Call] = []
+        waiting: list[PendingCall] = []
         # one by one: others put theirs in meanwhile
         with contextlib.suppress(IndexError):
             while True:
                 waiting.append(self._waiting.popleft())
         self._tell(waiting, error)
 
-    def _tell(self, calls: list[Call], error: WindlassError) -> None:
+    def _tell(self, calls: list[PendingCall], error: WindlassError) -> None:
         """Tell those who wait why their calls were not begun; jobs that go back do so later."""
         answer([(call, error) for call in calls])
-        self._later += [call for call in calls if call.move is GIVE_BACK]
+        self._later += [call for call in calls if isinstance(call.value, GiveBackClaims)]
 
-    def _remember(self, call: Call, result: Any) -> None:  # noqa: ANN401 - what was done
+    def _remember(self, call: PendingCall, result: Any) -> None:  # noqa: ANN401 - what was done
         """Know a settlement that was done when its caller, who was not told, repeats it."""
-        if call.move is SETTLE and not isinstance(result, BaseException):
-            self._owning.untold.add(call.argument.settlements, result)
+        if isinstance(call.value, SettleClaims) and not isinstance(result, BaseException):
+            self._owning.untold.add(call.value.settlements, result)
 
-    def _give_back(self, call: Call, result: Any) -> None:  # noqa: ANN401 - what the call was answered
+    def _give_back(self, call: PendingCall, result: Any) -> None:  # noqa: ANN401 - what the call was answered
         """Put jobs back that were claimed for a caller who has gone."""
         self._remember(call, result)
-        if call.move is CLAIM and not isinstance(result, BaseException) and result:
-            self._put(Call(GIVE_BACK, claim.GiveBackCall(call.argument, result), None))
-        elif call.move is GIVE_BACK and not self.stopping:
+        if isinstance(call.value, ClaimJobs) and not isinstance(result, BaseException) and result:
+            self._put(PendingCall(GiveBackClaims(call.value, call.request_id, result)))
+        elif isinstance(call.value, GiveBackClaims) and not self.stopping:
             # a close waits for no bucket
             self._give_back_later(call)
 
-    def _give_back_later(self, call: Call) -> None:
+    def _give_back_later(self, call: PendingCall) -> None:
         """Make what was made in vain, or may be lost with the database, again: it is done once however often it is."""
         if call.tries < MOST_TRIES:
-            self._later.append(Call(call.move, call.argument, None, tries=call.tries + 1))
+            self._later.append(PendingCall(call.value, tries=call.tries + 1))
         else:
             logger.error("claims whose caller had gone could not be given back: rescue will")
 

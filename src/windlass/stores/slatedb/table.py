@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from windlass.core.clock import Rng
-from windlass.core.errors import StoreCorrupt
 from windlass.core.ids import JobId
 from windlass.core.job import PreparedJob
 from windlass.core.looks import SERVED, ServerRecord
@@ -16,17 +15,18 @@ from windlass.core.moving import Moved
 from windlass.core.schedule import Schedule
 from windlass.core.states import State
 from windlass.core.topics import Topic
+from windlass.kit.damage import dead_reason
 from windlass.kit.moves import table
 from windlass.kit.moves.holds import Holds
 from windlass.kit.moves.record import Record, new_record
 from windlass.kit.moves.scheduling import Schedules
 from windlass.stores.slatedb import keys, records
-from windlass.stores.slatedb.damaged import Damaged, cannot_be_read, lacks_a_part, lacks_its_record
+from windlass.stores.slatedb.damaged import DamagedRecord, fit, log, logger, read_damaged
 from windlass.stores.slatedb.database import Database
 from windlass.stores.slatedb.front import FromFronts, Front
 from windlass.stores.slatedb.holders import Holders
 from windlass.stores.slatedb.known import Known, Written
-from windlass.stores.slatedb.loading import find_records, gets
+from windlass.stores.slatedb.loading import Loaded, find_places, gets, give_part, join_parts, load_kept
 from windlass.stores.slatedb.minutes import Minutes
 from windlass.stores.slatedb.queues import Queue, index_of, place_of
 from windlass.stores.slatedb.repeats import Repeats
@@ -47,6 +47,8 @@ class Begin(NamedTuple):
     served_under: dict[str, str]
     minutes: Minutes
     moved: Moved | None
+    recounted: Collection[str] = ()
+    """The queues whose records could not be read, and are to be written anew."""
 
 
 class Table(table.Table):
@@ -75,7 +77,8 @@ class Table(table.Table):
         self._fronts: dict[bytes, Front] = {}
         self.ownership = ""
         self.ended_servers: set[str] = set()
-        self.damaged = Damaged()
+        self._damaged: dict[JobId, Loaded] = {}
+        """The jobs whose records were found damaged since the last write."""
         self.untold = Untold()
         self.repeats = Repeats()
         self.pruned_to: dict[bytes, bytes] = {}
@@ -83,6 +86,7 @@ class Table(table.Table):
         self.holds = Holds(self._holders)
         self._begins = {index: begin for kept in begin.queues.values() for index, begin in kept.begins}
         self.queues = {name: Queue(self, name, kept, self._touched.add) for name, kept in begin.queues.items()}
+        self._touched.update(self.queues[name] for name in begin.recounted)
         self.servers = Written(begin.servers, lambda key, server: self._write_named(keys.SERVERS, key, server))
         self._served_under = Written(
             begin.served_under,
@@ -136,6 +140,10 @@ class Table(table.Table):
         self._changes[keys.order(record.seq)] = None
         for letter in self._apart.pop(record.id, ()):
             self._changes[keys.part(record.id, letter)] = None
+        if record.damage is not None:
+            # it may not have said what lies apart
+            self._changes |= {keys.part(record.id, part.letter): None for part in records.PARTS}
+            self._changes[keys.damaged(record.id)] = None
 
     def changed(self, record: Record) -> None:
         """Write a job that was changed."""
@@ -195,38 +203,68 @@ class Table(table.Table):
             front.remove(place)
         return True
 
-    async def read(self, ids: Iterable[JobId], parts: Collection[records.Part] = records.PARTS) -> None:
+    async def find(self, ids: Iterable[JobId], parts: Collection[records.Part] = records.PARTS) -> None:
         """Read these jobs, and who holds the unique keys that they hold or could take back.
 
-        Of what lies apart only `parts` are read: the others may not be looked at. Raises `StoreCorrupt` when one of
-        them is damaged.
+        Of what lies apart only `parts` are read: the others may not be looked at. A record that cannot be read has
+        stand-ins, and says so by its `damage`.
         """
-        wanted = dict.fromkeys(ids)
-        await self.find(wanted, parts)
-        self.damaged.refuse(wanted)
+        wanted = list(dict.fromkeys(ids))
+        new = await self._load(wanted, parts)
+        if new:
+            await self._find_places(new)
+        await self._read_beside(wanted, parts)
 
-    async def find(self, ids: Iterable[JobId], parts: Collection[records.Part] = records.PARTS) -> None:
-        """Read these jobs as `read` does, but for those that are `damaged`, which may not be looked at."""
-        wanted = self._sound(dict.fromkeys(ids))
-        missing = [job_id for job_id in wanted if not self._jobs.has_read(job_id)]
-        if missing:
-            found, damaged = await find_records(self._database, missing, parts)
-            self.damaged.add(damaged)
-            self._jobs.absent.update(job_id for job_id in self._sound(missing) if job_id not in found)
-            for job_id, loaded in found.items():
-                self._jobs[job_id] = record = loaded.record
-                self._places[job_id] = index_of(record) + place_of(record)
-                if apart := records.apart_of(record, loaded.main, parts):
-                    self._apart[job_id] = apart
-        await self._read_parts([job_id for job_id in self._sound(wanted) if job_id in self._apart], parts)
-        records_read = map(self._jobs.get, self._sound(wanted))
+    async def _load(self, ids: Iterable[JobId], parts: Collection[records.Part]) -> dict[JobId, Loaded]:
+        """Read those of these jobs that are not in memory, and stand where their records say; return them."""
+        missing = [job_id for job_id in ids if not self._jobs.has_read(job_id)]
+        if not missing:
+            return {}
+        new = await join_parts(self._database, await load_kept(self._database, missing), parts)
+        self._jobs.absent.update(job_id for job_id in missing if job_id not in new)
+        for job_id, loaded in new.items():
+            self._jobs[job_id] = record = loaded.record
+            self._places[job_id] = index_of(record) + place_of(record)
+            if apart := records.apart_of(record, loaded.main, parts, loaded.lost):
+                self._apart[job_id] = apart
+            if loaded.unread is not None:
+                self._damaged[job_id] = loaded
+                if await self._database.get(keys.damaged(job_id)) is not None:
+                    # what was found first is what it can be mended by
+                    self._damaged[job_id] = loaded._replace(main=b"")
+            elif loaded.lost and record.damage is None:
+                self._log_lost(job_id, loaded.lost.values())
+        return new
+
+    async def _find_places(self, new: Mapping[JobId, Loaded]) -> None:
+        """Look where jobs stand that were read by their ids: a damaged record may not say it, or not truly."""
+        places = await find_places(self._database, [loaded.record for loaded in new.values()])
+        for job_id, loaded in new.items():
+            place = places.get(job_id)
+            if place is not None and (job_id in self._damaged or place != self._places[job_id]):
+                self._fit(loaded, place)
+            elif place is None and job_id in self._damaged:
+                # without a record and without a place there is nothing that a call could change
+                self._forget_jobs([job_id])
+                self._jobs.absent.add(job_id)
+
+    def _fit(self, loaded: Loaded, place: bytes) -> None:
+        """Let a job stand at the place at which it was met, and have a damaged record."""
+        record = loaded.record
+        is_known = record.id in self._damaged
+        main = b"" if record.damage is not None else loaded.main
+        fit(DamagedRecord(record, loaded.unread or ()), place)
+        self._places[record.id] = place
+        if not is_known:
+            self._damaged[record.id] = Loaded(record, main, unread=())
+
+    async def _read_beside(self, ids: Iterable[JobId], parts: Collection[records.Part]) -> None:
+        if self._apart:
+            await self._read_parts([job_id for job_id in ids if job_id in self._apart], parts)
+        records_read = map(self._jobs.get, ids)
         held = [record.hold.name for record in records_read if record is not None and record.hold is not None]
         if held:
             await self.read_holders(held)
-
-    def overlook(self, ids: Iterable[JobId]) -> None:
-        """Let these damaged jobs count as not there, for the calls that are served now."""
-        self._jobs.absent.update(ids)
 
     async def _read_parts(self, ids: Iterable[JobId], parts: Collection[records.Part]) -> None:
         """Read what was left out when these jobs were read first."""
@@ -234,23 +272,25 @@ class Table(table.Table):
             (job_id, part) for job_id in ids for part in parts if self._apart[job_id].get(part.letter) is records.UNREAD
         ]
         values = await gets(self._database, [keys.part(job_id, part.letter) for job_id, part in unread])
-        damaged: dict[JobId, StoreCorrupt] = {}
         for (job_id, part), value in zip(unread, values, strict=True):
-            if value is None:
-                damaged[job_id] = lacks_a_part(job_id)
-                continue
-            try:
-                read = part.decode(value)
-            except ValueError as error:
-                damaged[job_id] = cannot_be_read(job_id, error)
-                continue
-            setattr(self._jobs[job_id], part.field, read)
+            record = self._jobs[job_id]
+            why = give_part(record, part, value)
+            read = getattr(record, part.field) if why is None else records.LOST
             self._apart[job_id] = {**self._apart[job_id], part.letter: read}
-        self.damaged.add(damaged)
+            if why is not None:
+                await self._lose(record, part, why)
 
-    def _sound(self, ids: Collection[JobId]) -> Collection[JobId]:
-        """Return those of these jobs that are not known to be damaged."""
-        return [job_id for job_id in ids if job_id not in self.damaged] if self.damaged else ids
+    async def _lose(self, record: Record, part: records.Part, why: str) -> None:
+        """Know that a part of a job cannot be read: without its payload no worker can run it."""
+        if part is not records.PAYLOAD:
+            self._log_lost(record.id, [f"{part.field} {why}"])
+        elif record.damage is None:
+            record.damage = f"{part.field} {why}"
+            main = await self._database.get(keys.job(record.id))
+            self._damaged[record.id] = Loaded(record, main or b"", unread=[part.field])
+
+    def _log_lost(self, job_id: JobId, reasons: Iterable[str]) -> None:
+        log.log(f"job {job_id} goes on without a part of its record: %s", "; ".join(reasons))
 
     async def read_holders(self, names: Iterable[str]) -> None:
         """Read who holds these unique keys."""
@@ -260,13 +300,65 @@ class Table(table.Table):
             for name, value in zip(missing, values, strict=True):
                 self._holders.read(name, value)
 
-    async def records(self, places: Iterable[bytes], parts: Collection[records.Part] = records.PARTS) -> list[Record]:
-        """Return the jobs that stand at these places, with these of the parts that lie apart, but for damaged ones."""
+    async def records(self, places: list[bytes], parts: Collection[records.Part] = records.PARTS) -> list[Record]:
+        """Return the jobs that stand at these places, with these of the parts that lie apart.
+
+        Damaged ones are among them: those whose records cannot be read, are not there, or say another place.
+        """
         ids = [keys.id_of(place) for place in places]
-        await self.find(ids, parts)
-        if not self._jobs.absent.isdisjoint(ids):
-            self.damaged.add({job_id: lacks_its_record(job_id) for job_id in self._jobs.absent.intersection(ids)})
-        return [self._jobs[job_id] for job_id in self._sound(ids)]
+        new = await self._load(ids, parts)
+        if self._damaged or list(map(self._places.get, ids)) != places:
+            ids = [keys.id_of(place) for place in places if self._stands_at(place, new)]
+        await self._read_beside(ids, parts)
+        return [self._jobs[job_id] for job_id in ids]
+
+    def _stands_at(self, place: bytes, new: Mapping[JobId, Loaded]) -> bool:
+        """Whether a job stands at a place of an index, whatever its record says, if that was read just now."""
+        job_id = keys.id_of(place)
+        if job_id in self._jobs.absent:
+            missing = read_damaged(job_id, None)
+            self._jobs[job_id] = missing.record
+            self._fit(Loaded(missing.record, b"", unread=missing.fields), place)
+        elif job_id in new and (job_id in self._damaged or place != self._places[job_id]):
+            self._fit(new[job_id], place)
+        elif place != self._places[job_id]:
+            log.log("job %s stands in two places: the one that its record does not name is deleted", job_id)
+            self._changes[place] = None
+            for front in self._fronts.values():
+                front.remove(place)
+        return place == self._places[job_id]
+
+    def set_aside(self, record: Record) -> None:
+        """Make a job dead that no worker can run, as its record is damaged."""
+        record.last_error = reason = dead_reason(record.damage or "")
+        self.end(record, State.DEAD, self.now, keep=True)
+        logger.error("job %s of queue %r is dead: %s", record.id, record.queue, reason)
+
+    async def mend(self, ids: Iterable[JobId]) -> None:
+        """Read again what was found damaged of these jobs, which have ended: it may have been repaired since."""
+        for job_id in ids:
+            record = self._jobs.get(job_id)
+            if record is None or record.damage is None or not record.state.finished:
+                continue
+            main = await self.value(keys.damaged(job_id))
+            if main is not None:
+                [loaded] = (await join_parts(self._database, {job_id: main}, records.PARTS)).values()
+                self._mend(record, loaded)
+
+    def _mend(self, damaged: Record, loaded: Loaded) -> None:
+        record, job_id = loaded.record, damaged.id
+        if record.damage is not None or (record.queue, record.seq) != (damaged.queue, damaged.seq):
+            return
+        record.state, record.finished_at, record.delivery = damaged.state, damaged.finished_at, damaged.delivery
+        record.history, record.log = damaged.history or record.history, damaged.log or record.log
+        self._jobs[job_id] = record
+        self._damaged.pop(job_id, None)
+        self._apart[job_id] = {
+            **self._apart.get(job_id, records.NOTHING_APART),
+            **records.apart_of(record, loaded.main, records.PARTS, loaded.lost),
+        }
+        self._changes[keys.damaged(job_id)] = None
+        self.changed(record)
 
     async def value(self, key: bytes) -> bytes | None:
         """Return what is under a key now."""
@@ -278,25 +370,14 @@ class Table(table.Table):
         return await self._database.scan(start, end, limit=limit)
 
     async def front(self, index: bytes, count: int) -> Front:
-        """Return the front of an index with at least `count` keys, or all there are, but for damaged jobs."""
+        """Return the front of an index with at least `count` keys, or all there are."""
         front = self._fronts.get(index)
         if front is None:
             front = self._fronts[index] = Front(index, empty=False, begin=self._begins.pop(index, None))
-        while True:
-            if front.lacks(count):
-                await self.write()
-                await front.fill(self._database, count)
-            if not self.damaged or not front.put_aside(self.damaged.id_bytes, count):
-                return front
-
-    def aside(self, indexes: Iterable[bytes]) -> list[JobId]:
-        """Return the damaged jobs that were met at the fronts of these indexes."""
-        return [
-            keys.id_of(place)
-            for index in indexes
-            if (front := self._fronts.get(index)) is not None
-            for place in front.aside
-        ]
+        if front.lacks(count):
+            await self.write()
+            await front.fill(self._database, count)
+        return front
 
     async def snapshot(self) -> View:
         """Return a view of what was written by now."""
@@ -323,6 +404,10 @@ class Table(table.Table):
         # hardly ever does anybody ask for them again
         self._forget_jobs([job_id for job_id in self._finished if job_id in self._jobs])
         self._finished.clear()
+        if self._damaged:
+            # a repaired record is read without opening the store again
+            self._forget_jobs([job_id for job_id in self._damaged if job_id in self._places])
+            self._damaged.clear()
         self._jobs.absent.clear()
         self._holders.forget()
         if self._apart:
@@ -358,6 +443,8 @@ class Table(table.Table):
         return changes
 
     def _write_job(self, record: Record, changes: dict[bytes, bytes | None]) -> None:
+        if (found := self._damaged.get(record.id)) is not None and found.main:
+            changes[keys.damaged(record.id)] = found.main
         before = self._apart.get(record.id, records.NOTHING_APART)
         main, apart, written = records.split(record, before)
         changes[keys.job(record.id)] = main

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from windlass.stores.sqlite.looks import servers
+from windlass.stores.sqlite.queries import server_records
 
 _MARK: Final = "-alive-"
 _held: Final[set[int]] = set()
@@ -52,11 +52,13 @@ class AliveFiles:
     def ended(self, cursor: sqlite3.Cursor) -> list[str]:
         """Return the ids of registered servers whose process, on this machine, has ended."""
         here = socket.gethostname()
-        return [server.id for server in servers(cursor) if server.host == here and _is_free(self._path(server.id))]
+        return [
+            server.id for server in server_records(cursor) if server.host == here and _is_free(self._path(server.id))
+        ]
 
     def prune_files(self, cursor: sqlite3.Cursor) -> None:
         """Take away what processes left behind whose servers are registered no more."""
-        kept = {self._path(server.id) for server in servers(cursor)}
+        kept = {self._path(server.id) for server in server_records(cursor)}
         for path in self._left():
             if path not in kept and _is_free(path):
                 path.unlink(missing_ok=True)

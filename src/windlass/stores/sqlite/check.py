@@ -5,8 +5,8 @@ from pathlib import Path
 
 from windlass.core.looks import Finding
 from windlass.kit.moves.looking import of_move
-from windlass.stores.sqlite import moving_looks
 from windlass.stores.sqlite.database import SCHEMA, Options
+from windlass.stores.sqlite.store_move_queries import moved_to
 
 RESET_BUG_FIXED = (3, 51, 3)
 
@@ -19,7 +19,7 @@ def check(cursor: sqlite3.Cursor, path: Path, options: Options) -> list[Finding]
         _log(path),
         _schema(cursor),
         _integrity(cursor),
-        *of_move(moving_looks.moved(cursor)),
+        *of_move(moved_to(cursor)),
     ]
 
 

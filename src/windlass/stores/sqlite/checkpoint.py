@@ -15,42 +15,26 @@ from windlass.core.failpoint import reach
 
 logger = logging.getLogger("windlass.sqlite")
 
-DUE_AFTER = 5_000
-"""In changed rows and, for each commit, ten more: about 8 MiB of log, which is then written over in place."""
-_PER_COMMIT = 10
 _REPORTED_SIZE = 64 * 1024 * 1024
 _REPORTED_EVERY = 60.0
 
 
 class Checkpointer:
-    """Counts what this process wrote and says when a checkpoint is due; used by the writing thread alone."""
+    """Checkpoints of one process; used by the writing thread alone."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
         """Checkpoint through `connection`, which does nothing else."""
         self._connection = connection
         self._log = Path(f"{path}-wal")
         self._clock = clock
-        self._weight = 0
-        self._changes = 0
         self._behind_since: float | None = None
         self._reported = float("-inf")
 
-    def due(self, changes: int) -> bool:
-        """Count a commit, after which the connection has changed `changes` rows in all; tell whether it is time."""
-        self._weight += changes - self._changes + _PER_COMMIT
-        self._changes = changes
-        return self._weight >= DUE_AFTER
-
-    def run(self, writer: sqlite3.Connection) -> None:
-        """Checkpoint while `writer` holds the write lock."""
-        writer.execute("begin immediate")
-        try:
-            self._weight = 0
-            reach("sqlite.checkpoint.before")
-            _, frames, moved = self._connection.execute("pragma wal_checkpoint(passive)").fetchone()
-            reach("sqlite.checkpoint.after")
-        finally:
-            writer.execute("rollback")
+    def run(self) -> None:
+        """Checkpoint while the writing connection holds the write lock."""
+        reach("sqlite.checkpoint.before")
+        _, frames, moved = self._connection.execute("pragma wal_checkpoint(passive)").fetchone()
+        reach("sqlite.checkpoint.after")
         self._report(whole=frames == moved)
 
     def close(self) -> None:

@@ -10,17 +10,20 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from windlass.core.clock import Clock
+from windlass.core.commands import EnqueueJobs, SettleClaims
 from windlass.core.errors import InvalidValue, StoreUnavailable, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob, Token
+from windlass.core.joined_transaction import BorrowedConnection
 from windlass.core.requests import Settlement, SettleResult
-from windlass.core.store import Borrowed
 from windlass.core.topics import Topic
+from windlass.stores.sqlite.damaged import may_be_damage, with_any_text
 from windlass.stores.sqlite.faults import translate
 from windlass.stores.sqlite.lent import LentConnection
-from windlass.stores.sqlite.moves.enqueue import EnqueueCall, enqueue
+from windlass.stores.sqlite.moves.enqueue import enqueue
 from windlass.stores.sqlite.moves.hold_claims import fence
-from windlass.stores.sqlite.moves.settle import SettleCall, settle
+from windlass.stores.sqlite.moves.receipts import SqliteRequest
+from windlass.stores.sqlite.moves.settle import settle
 from windlass.stores.sqlite.transaction import Transaction
 from windlass.stores.sqlite.turns import GIVE_UP_AFTER, WARN_AFTER
 
@@ -33,12 +36,24 @@ _TRY_EVERY: Final = 0.02
 class SqliteJoined:
     """Writes through a connection that the caller opened, and that the caller commits."""
 
-    def __init__(self, path: Path, borrowed: Borrowed, clock: Clock, ring: Callable[[set[Topic]], None]) -> None:
-        """Write to the store at `path`; `ring` is called with the news once the caller has committed."""
+    def __init__(
+        self,
+        path: Path,
+        borrowed: BorrowedConnection,
+        clock: Clock,
+        ring: Callable[[set[Topic]], None],
+        *,
+        prepare: Callable[[sqlite3.Cursor], None] | None = None,
+    ) -> None:
+        """Write to the store at `path`; `ring` is called with the news once the caller has committed.
+
+        `prepare` makes the schema first, in the caller's transaction, for a store that is not open.
+        """
         self._path = path
         self._borrowed = borrowed
         self._clock = clock
         self._ring = ring
+        self._prepare = prepare
 
     async def fence(self, claims: Sequence[tuple[JobId, Token]]) -> list[bool]:
         """Tell which claims still hold; nobody can take them back until the caller's transaction ends."""
@@ -46,14 +61,14 @@ class SqliteJoined:
 
     async def enqueue(self, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
         """Put jobs in line when the caller's transaction commits."""
-        [result] = await self._write(lambda tx: enqueue(tx, [EnqueueCall(jobs)]))
+        [result] = await self._write(lambda tx: enqueue(tx, [SqliteRequest(EnqueueJobs(jobs))]))
         if isinstance(result, WindlassError):
             raise result
         return result
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
         """Write how claims ended when the caller's transaction commits."""
-        [result] = await self._write(lambda tx: settle(tx, [SettleCall(settlements)]))
+        [result] = await self._write(lambda tx: settle(tx, [SqliteRequest(SettleClaims(settlements))]))
         return result
 
     async def settle_last(self, settlements: Sequence[Settlement]) -> list[SettleResult]:
@@ -112,14 +127,37 @@ class SqliteJoined:
             raise StoreUnavailable(message, retryable=True) from error
 
     def _run(self, connection: Any, write: Callable[[Transaction], T]) -> tuple[T, set[Topic]]:  # noqa: ANN401 - any DB-API connection
-        with _plain_text(connection):
+        with _own_settings(connection):
             self._check_connection(connection)
             _begin(connection)
-            result, topics = _write(Transaction(connection, self._clock.now()), write, self._path)
+            result, topics = self._write_once_more_if_damaged(connection, self._prepared(write))
             if isinstance(connection, LentConnection):
                 # the one who lent it commits, and has them rung
                 connection.news.update(topics)
             return result, topics
+
+    def _prepared(self, write: Callable[[Transaction], T]) -> Callable[[Transaction], T]:
+        def prepare_and_write(tx: Transaction) -> T:
+            if self._prepare is not None:
+                self._prepare(tx.cursor)
+            # a transaction that has read nothing yet can wait for another writer only before it reads
+            tx.run("take_write_lock", ())
+            return write(tx)
+
+        return prepare_and_write
+
+    def _write_once_more_if_damaged(
+        self,
+        connection: Any,  # noqa: ANN401 - any DB-API connection
+        write: Callable[[Transaction], T],
+    ) -> tuple[T, set[Topic]]:
+        try:
+            return _write(Transaction(connection, self._clock.now()), write, self._path)
+        except Exception as error:
+            if not may_be_damage(error):
+                raise
+        with with_any_text(connection):
+            return _write(Transaction(connection, self._clock.now(), careful=True), write, self._path)
 
     def _check_connection(self, connection: Any) -> None:  # noqa: ANN401 - any DB-API connection
         """Refuse a connection to another file, and keep this one from checkpointing by itself."""
@@ -127,7 +165,7 @@ class SqliteJoined:
         cursor.row_factory = None
         cursor.execute("pragma database_list")
         files = {row[1]: row[2] for row in cursor.fetchall()}
-        if not files["main"] or not Path(files["main"]).samefile(self._path):
+        if not files["main"] or not _is_same_file(Path(files["main"]), self._path):
             message = (
                 f"connection= is open on {files['main'] or 'a database in memory'!r}, and the store is {self._path}"
             )
@@ -135,15 +173,40 @@ class SqliteJoined:
         cursor.execute("pragma wal_autocheckpoint = 0")
 
 
+def _is_same_file(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them is not there
+        return False
+
+
 @contextmanager
-def _plain_text(connection: Any) -> Generator[None, None, None]:  # noqa: ANN401 - any DB-API connection
-    """Read text as `str`, however the caller reads it."""
+def _own_settings(connection: Any) -> Generator[None, None, None]:  # noqa: ANN401 - any DB-API connection
+    """Read text as `str`, however the caller reads it, and do not let SQLite wait: it may be an event loop's thread."""
     factory = connection.text_factory
     connection.text_factory = str
     try:
-        yield
+        if isinstance(connection, LentConnection):
+            # it never waits, and its user must not change how it works
+            yield
+            return
+        with _without_waiting(connection):
+            yield
     finally:
         connection.text_factory = factory
+
+
+@contextmanager
+def _without_waiting(connection: Any) -> Generator[None, None, None]:  # noqa: ANN401 - any DB-API connection
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    [before] = cursor.execute("pragma busy_timeout").fetchone()
+    cursor.execute("pragma busy_timeout = 0")
+    try:
+        yield
+    finally:
+        cursor.execute(f"pragma busy_timeout = {before}")
+        cursor.close()
 
 
 def _write(tx: Transaction, write: Callable[[Transaction], T], path: Path) -> tuple[T, set[Topic]]:

@@ -18,10 +18,10 @@ from typing import Any, Final
 
 from windlass.core.errors import ClientClosed, StoreUnavailable
 from windlass.core.topics import Hub, Topic
-from windlass.stores.sqlite.database import Options, SameFile, connect_as
+from windlass.stores.sqlite.database import Options, connect_as
 from windlass.stores.sqlite.faults import translate
 from windlass.stores.sqlite.lent import LentConnection
-from windlass.stores.sqlite.turns import GIVE_UP_AFTER, WARN_AFTER, Turns
+from windlass.stores.sqlite.turns import GIVE_UP_AFTER, WARN_AFTER, FileIdentity, Turns
 from windlass.stores.sqlite.wake import WakeFile
 
 logger = logging.getLogger("windlass.sqlite")
@@ -62,7 +62,7 @@ class Lender:
         self._options = options
         self._wake = wake
         self._hub = hub
-        self._file = SameFile(path)
+        self._file = FileIdentity(path)
         self._loop = asyncio.get_running_loop()
         self._loans: queue.SimpleQueue[Loan | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None

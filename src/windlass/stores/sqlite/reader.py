@@ -6,13 +6,22 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from windlass.core.errors import ClientClosed
+from windlass.stores.sqlite.damaged import may_be_damage, with_any_text
 from windlass.stores.sqlite.faults import translate
 
 T = TypeVar("T")
+
+
+class Snapshot(NamedTuple):
+    """Cursor of a read transaction, and the time of the query."""
+
+    cursor: sqlite3.Cursor
+    now: datetime
 
 
 class Reader:
@@ -64,13 +73,22 @@ class Reader:
 
     def _look(self, look: Callable[[sqlite3.Cursor], Any]) -> tuple[Any, Exception | None]:
         try:
-            cursor = self._connection.execute("begin")
             try:
-                return look(cursor), None
-            finally:
-                self._connection.execute("rollback")
+                return self._look_once(look), None
+            except Exception as error:
+                if not may_be_damage(error):
+                    raise
+            with with_any_text(self._connection):
+                return self._look_once(look), None
         except Exception as error:  # noqa: BLE001 - whoever asked is told, and the thread lives on
             return None, translate(error, self._path)
+
+    def _look_once(self, look: Callable[[sqlite3.Cursor], T]) -> T:
+        cursor = self._connection.execute("begin")
+        try:
+            return look(cursor)
+        finally:
+            self._connection.execute("rollback")
 
 
 def _deliver(future: "asyncio.Future[Any]", answer: object, error: Exception | None) -> None:

@@ -5,23 +5,27 @@ import contextlib
 import os
 import sqlite3
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from windlass.core.clock import Clock
 from windlass.core.errors import WindlassError
 from windlass.core.topics import FLAGS, PAUSES, SCHEDULES, Hub
-from windlass.stores.sqlite import looks
 from windlass.stores.sqlite.alive import AliveFiles
 from windlass.stores.sqlite.checkpoint import Checkpointer
 from windlass.stores.sqlite.committer import Committer
 from windlass.stores.sqlite.database import Options, check_place, connect, open_database
 from windlass.stores.sqlite.faults import translate
 from windlass.stores.sqlite.lender import Lender
+from windlass.stores.sqlite.packer import Packer
+from windlass.stores.sqlite.queries import data_version
 from windlass.stores.sqlite.reader import Reader
 from windlass.stores.sqlite.turns import Turns
 from windlass.stores.sqlite.wake import WakeFile
 from windlass.stores.sqlite.writer import Writer
+
+T = TypeVar("T")
 
 LOOK_EVERY: Final = 0.05
 """How soon a commit that wrote no news is seen: one through a caller's own connection."""
@@ -32,14 +36,27 @@ class Room:
     """Connections, threads and files of one process; belongs to the event loop that opened it."""
 
     def __init__(
-        self, writer: Writer, reader: Reader, lender: Lender, *, alive: AliveFiles, wake: WakeFile, hub: Hub
+        self,
+        path: Path,
+        options: Options,
+        writer: Writer,
+        reader: Reader,
+        lender: Lender,
+        *,
+        clock: Clock,
+        wake: WakeFile,
+        hub: Hub,
     ) -> None:
         """Begin to work; news is watched only once somebody listens."""
         self.pid = os.getpid()
+        self.path = path
+        self.options = options
+        self.clock = clock
         self.writer = writer
         self.reader = reader
         self.lender = lender
-        self.alive = alive
+        self.alive = AliveFiles(path)
+        self.packer = Packer()
         self.wake = wake
         self._hub = hub
         self._loop = asyncio.get_running_loop()
@@ -91,7 +108,7 @@ class Room:
     async def _look_at_version(self) -> None:
         version = self._version
         with contextlib.suppress(WindlassError):
-            version = await self.reader.look(looks.data_version)
+            version = await self.reader.look(data_version)
         # the first look rings as well: what was committed between a listener's own look and this one is not known
         if version != self._version:
             # these are news of our own moves, which write them: a caller's transaction only enqueues and settles
@@ -118,7 +135,7 @@ class Opened(NamedTuple):
 
 async def open_room(path: Path, options: Options, clock: Clock, hub: Hub) -> Room:
     """Open the file and start its threads."""
-    opened = await _open_in_a_thread(path, options, hub)
+    opened = await in_a_thread(lambda: _open(path, options, hub), leave=Opened.close)
     committer = Committer(
         path,
         connection=opened.writing,
@@ -129,32 +146,50 @@ async def open_room(path: Path, options: Options, clock: Clock, hub: Hub) -> Roo
     )
     lender = Lender(path, options, opened.wake, hub)
     writer, reader = Writer(path, committer, hub), Reader(path, opened.looking)
-    return Room(writer, reader, lender, alive=AliveFiles(path), wake=opened.wake, hub=hub)
+    return Room(path, options, writer, reader, lender, clock=clock, wake=opened.wake, hub=hub)
 
 
-async def _open_in_a_thread(path: Path, options: Options, hub: Hub) -> Opened:
-    """Open in a thread that ends with it: asyncio's own would still be there when the interpreter wants to end."""
+async def in_a_thread(work: Callable[[], T], *, leave: Callable[[T], None] = lambda _: None) -> T:
+    """Return what `work` returns in a thread of its own; one that the caller no longer waits for goes to `leave`.
+
+    The thread ends with the work: asyncio's own would still be there when the interpreter wants to end.
+    """
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[Opened] = loop.create_future()
+    done: asyncio.Future[T] = loop.create_future()
 
-    def work() -> None:
-        result = _open(path, options, hub)
+    def deliver(result: T) -> None:
+        if done.done():
+            leave(result)
+        else:
+            done.set_result(result)
+
+    def fail(error: Exception) -> None:
+        if not done.done():
+            done.set_exception(error)
+
+    def run() -> None:
         try:
-            loop.call_soon_threadsafe(_deliver, done, result)
-        except RuntimeError:  # the loop is closed: nobody waits any more
-            _leave(result)
+            result = work()
+        except Exception as error:  # noqa: BLE001 - it is raised where the work is awaited
+            with contextlib.suppress(RuntimeError):  # the loop is closed, and with it the waiting caller
+                loop.call_soon_threadsafe(fail, error)
+            return
+        try:
+            loop.call_soon_threadsafe(deliver, result)
+        except RuntimeError:  # as above
+            leave(result)
 
-    threading.Thread(target=work, name="windlass-sqlite-opener", daemon=True).start()
+    threading.Thread(target=run, name="windlass-sqlite-opener", daemon=True).start()
     try:
         return await done
     except asyncio.CancelledError:
         # it was there already, and nobody will take it
         if done.done() and not done.cancelled() and done.exception() is None:
-            _leave(done.result())
+            leave(done.result())
         raise
 
 
-def _open(path: Path, options: Options, hub: Hub) -> Opened | WindlassError:
+def _open(path: Path, options: Options, hub: Hub) -> Opened:
     try:
         check_place(path, options)
         with contextlib.ExitStack() as parts:
@@ -166,19 +201,7 @@ def _open(path: Path, options: Options, hub: Hub) -> Opened | WindlassError:
             wake = WakeFile(path, hub)
             parts.pop_all()
             return Opened(turns, writing, checkpoints, looking, wake)
-    except Exception as error:  # noqa: BLE001 - whoever opens is told
-        return translate(error, path)
-
-
-def _deliver(done: "asyncio.Future[Opened]", result: Opened | WindlassError) -> None:
-    if done.done():
-        _leave(result)
-    elif isinstance(result, Opened):
-        done.set_result(result)
-    else:
-        done.set_exception(result)
-
-
-def _leave(result: Opened | WindlassError) -> None:
-    if isinstance(result, Opened):
-        result.close()
+    except WindlassError:
+        raise
+    except Exception as error:
+        raise translate(error, path) from error

@@ -1,20 +1,29 @@
 """Rows to records and back."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from windlass.core.duration import from_micros
+from windlass.core.duration import EPOCH, from_micros, to_micros
 from windlass.core.ids import JobId
-from windlass.core.job import Claim, Delivery, Failure, Job, LogLine, Progress, Token
+from windlass.core.job import NOTHING_APART, Claim, Delivery, Failure, Job, LogLine, Progress, Token, job_from_columns
 from windlass.core.states import State
-from windlass.kit.records import STATES, headers_of, whole_history
+from windlass.kit.damage import DECODE_ERRORS, Unreadable, read_damaged_job, shown
+from windlass.kit.records import STATES, headers_of
+from windlass.stores.sqlite.damaged import has_unreadable
+
+LAST_INTEGER: Final = 2**63 - 1
+EARLIEST: Final = to_micros(datetime.min.replace(tzinfo=UTC))
+LATEST: Final = to_micros(datetime.max.replace(tzinfo=UTC))
+"""The first and the last time that can be read."""
+_HELD_UNTIL: Final = (None, "claimed", "finished", "time")
+_progress_decoder: Final = msgspec.json.Decoder(Progress)
 
 
 class Standing(NamedTuple):
-    """What a move needs to know of a job; the columns of `standing.sql` and `expired.sql`."""
+    """What a move needs to know of a job: `{standing_columns}` in the statements."""
 
     seq: int
     id: JobId
@@ -39,8 +48,11 @@ class Standing(NamedTuple):
         return STATES[self.state_name]
 
 
+STANDING_COLUMNS: Final = tuple("state" if field == "state_name" else field for field in Standing._fields)
+
+
 class ClaimedRow(NamedTuple):
-    """The columns that `claim.sql` and `claim_these.sql` return."""
+    """The columns of a job that is claimed: `{claimed_columns}` in the statements."""
 
     seq: int
     id: JobId
@@ -80,7 +92,7 @@ def frees_key(row: tuple[Any, ...]) -> bool:
 
 
 class JobRow(NamedTuple):
-    """The columns that `get.sql`, `jobs.sql` and `dead_jobs.sql` select."""
+    """The columns of a job that is read: `{job_columns}` in the statements."""
 
     seq: int
     id: JobId
@@ -111,6 +123,24 @@ class JobRow(NamedTuple):
     schedule_id: str | None
     limit_key: str | None
     log_lines: int
+    hold: str | None
+    hold_until: Literal["claimed", "finished", "time"] | None
+
+
+BARE_COLUMNS: Final = (
+    "seq", "id", "queue", "kind", "payload", "codec", "priority", "state", "max_attempts", "created_at", "run_at",
+)  # fmt: skip
+"""The columns of a job that has nothing but these."""
+ENQUEUED_COLUMNS: Final = (
+    *BARE_COLUMNS, "headers", "tenant", "unique_key", "parent_id", "schedule_id", "limit_key", "hold", "hold_until",
+)  # fmt: skip
+"""The columns that an enqueue writes."""
+MOVED_COLUMNS: Final = (
+    "seq", "id", "queue", "kind", "payload", "codec", "headers", "tenant", "priority", "state", "attempt",
+    "max_attempts", "delivery", "created_at", "run_at", "last_error", "progress", "cancel_requested", "unique_key",
+    "parent_id", "schedule_id", "limit_key", "hold", "hold_until", "log_lines",
+)  # fmt: skip
+"""The columns that a job brings from another store."""
 
 
 def claim_of(row: tuple[Any, ...], claimed_at: datetime, lease_expires_at: datetime, worker: str | None) -> Claim:
@@ -120,58 +150,82 @@ def claim_of(row: tuple[Any, ...], claimed_at: datetime, lease_expires_at: datet
         run_at, last_error, cancel_requested, unique_key, parent_id, schedule_id, limit_key, token, hold_until, _,
     ) = row  # fmt: skip
     created_at = from_micros(created)
-    job = Job(
+    columns = (
         seq, job_id, queue, kind, payload, codec, headers_of(headers), tenant, priority, State.RUNNING, attempt,
         max_attempts, delivery, created_at, created_at if run_at == created else from_micros(run_at), claimed_at,
         lease_expires_at, None, worker, last_error, None, None, None, bool(cancel_requested),
         None if hold_until == "claimed" else unique_key, parent_id, schedule_id, limit_key,
     )  # fmt: skip
+    job = job_from_columns(columns + NOTHING_APART)
     return Claim(job, token)
 
 
 def job_of(row: JobRow) -> Job:
-    """Return the job of a row, without history and log."""
-    return Job(
-        seq=row.seq,
-        id=row.id,
-        queue=row.queue,
-        kind=row.kind,
-        payload=row.payload,
-        codec=row.codec,
-        headers=headers_of(row.headers),
-        tenant=row.tenant,
-        priority=row.priority,
-        state=STATES[row.state],
-        attempt=row.attempt,
-        max_attempts=row.max_attempts,
-        delivery=row.delivery,
-        created_at=from_micros(row.created_at),
-        run_at=from_micros(row.run_at),
-        claimed_at=moment(row.claimed_at),
-        lease_expires_at=moment(row.lease_expires_at),
-        finished_at=moment(row.finished_at),
-        worker=row.worker,
-        last_error=row.last_error,
-        result=row.result,
-        result_codec=row.result_codec,
-        progress=None if row.progress is None else Progress(*msgspec.json.decode(row.progress)),
-        cancel_requested=bool(row.cancel_requested),
-        unique_key=row.unique_key,
-        parent_id=row.parent_id,
-        schedule_id=row.schedule_id,
-        limit_key=row.limit_key,
-    )
+    """Return the job of a row, without history and log; one that does not read whole with its damage."""
+    if not has_unreadable(row) and row.hold_until in _HELD_UNTIL:
+        try:
+            return _sound_job(row)
+        except DECODE_ERRORS as error:
+            return _damaged_job(row, str(error))
+    return _damaged_job(row, "")
 
 
-def history_of(job: Job, ended: list[tuple[Any, ...]]) -> tuple[Delivery, ...]:
-    """Return the deliveries of `job`: those that `deliveries.sql` kept and the one that the job itself tells of."""
-    return whole_history(job, [delivery_of(row) for row in ended])
+def _damaged_job(row: JobRow, error: str) -> Job:
+    job = read_damaged_job(row._asdict())
+    return job._replace(damage="; ".join([job.damage or error, *damage_of_hold(row.hold, row.hold_until)]).strip("; "))
+
+
+def damage_of_hold(hold: object, hold_until: object) -> list[str]:
+    """Return the damage of what a job remembers of its unique key, which `Job` does not show."""
+    named = {"hold": hold, "hold_until": hold_until}
+    damage = [f"{name} {value.why}" for name, value in named.items() if isinstance(value, Unreadable)]
+    if not damage and hold_until not in _HELD_UNTIL:
+        damage.append(f"hold_until is none of claimed, finished, time: {shown(hold_until)}")
+    return damage
+
+
+def damage_of_claim(row: ClaimedRow) -> str | None:
+    """Return what is damaged of a job that is about to be claimed; None when its claim reads."""
+    if not has_unreadable(row):
+        try:
+            claim_of(row, EPOCH, EPOCH, None)
+        except DECODE_ERRORS as error:
+            return _damage_of(row) or str(error)
+        # the claim counts one more
+        return _damage_of_counts(row)
+    return _damage_of(row)
+
+
+def _damage_of(row: ClaimedRow) -> str | None:
+    job = read_damaged_job({**row._asdict(), "state": State.PENDING})
+    return "; ".join([*([job.damage] if job.damage else []), *damage_of_hold(row.hold, row.hold_until)]) or None
+
+
+def _damage_of_counts(row: ClaimedRow) -> str | None:
+    full = [name for name in ("attempt", "delivery") if getattr(row, name) >= LAST_INTEGER]
+    return "; ".join(f"{name} is out of range: {LAST_INTEGER}" for name in full) or None
+
+
+def _sound_job(row: JobRow) -> Job:
+    (
+        seq, job_id, queue, kind, payload, codec, headers, tenant, priority, state, attempt, max_attempts, delivery,
+        created_at, run_at, claimed_at, lease_expires_at, finished_at, worker, last_error, result, result_codec,
+        progress, cancel_requested, unique_key, parent_id, schedule_id, limit_key, _, _, _,
+    ) = row  # fmt: skip
+    columns = (
+        seq, job_id, queue, kind, payload, codec, headers_of(headers), tenant, priority, STATES[state], attempt,
+        max_attempts, delivery, from_micros(created_at), from_micros(run_at), moment(claimed_at),
+        moment(lease_expires_at), moment(finished_at), worker, last_error, result, result_codec,
+        None if progress is None else _progress_decoder.decode(progress), bool(cancel_requested), unique_key,
+        parent_id, schedule_id, limit_key,
+    )  # fmt: skip
+    return job_from_columns(columns + NOTHING_APART)
 
 
 def delivery_of(row: tuple[Any, ...]) -> Delivery:
     """Return a delivery of a row of `deliveries.sql`."""
-    failure = None if row[6] is None else Failure(row[6], row[7], row[8])
-    return Delivery(row[0], row[1], from_micros(row[2]), from_micros(row[3]), row[4], row[5], failure)
+    failure = None if row[6] is None else Failure(row[6], row[7], row[8], row[9])
+    return Delivery(row[0], row[1], from_micros(row[2]), from_micros(row[3]), row[4], row[5], failure, moment(row[10]))
 
 
 def log_line_of(row: tuple[Any, ...]) -> LogLine:

@@ -1,12 +1,15 @@
 """Rows of schedules to records and back."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
 from windlass.core.duration import to_micros
 from windlass.core.ids import JobId
 from windlass.core.schedule import CatchUp, Overlap, Schedule
+from windlass.kit.damage import DECODE_ERRORS, is_sound, read_damaged_schedule
 from windlass.kit.records import headers_of, headers_text
+from windlass.stores.sqlite.damaged import has_unreadable
 from windlass.stores.sqlite.rows import moment
 
 
@@ -23,7 +26,7 @@ class ScheduleStanding(NamedTuple):
 
 
 class ScheduleRow(NamedTuple):
-    """The columns that `schedules.sql` and `schedules_of.sql` select, and that `write_schedule.sql` takes."""
+    """The columns of a schedule: `{schedule_columns}` in the statements."""
 
     id: str
     rule: str
@@ -72,7 +75,21 @@ def schedule_row(schedule: Schedule, revision: int) -> ScheduleRow:
 
 
 def schedule_of(row: ScheduleRow) -> Schedule:
-    """Return the schedule of a row."""
+    """Return the schedule of a row; one that does not read whole with its damage."""
+    damage = "cannot be decoded"
+    if not has_unreadable(row):
+        try:
+            schedule = _sound_schedule(row)
+        except DECODE_ERRORS as error:
+            damage = str(error)
+        else:
+            if is_sound(schedule):
+                return schedule
+    schedule = read_damaged_schedule(row._asdict())
+    return schedule if schedule.damage is not None else replace(schedule, damage=damage)
+
+
+def _sound_schedule(row: ScheduleRow) -> Schedule:
     return Schedule(
         id=row.id,
         rule=row.rule,

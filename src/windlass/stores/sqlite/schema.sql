@@ -39,7 +39,7 @@ CREATE TABLE windlass_delivery (
     outcome    text not null,
     message    text,
     type       text,
-    traceback  text,
+    traceback  text, module text, retried_at integer,
     primary key (seq, delivery)
 ) strict, without rowid;
 

@@ -11,14 +11,8 @@ from windlass.core.stats import Totals
 from windlass.core.topics import Topic, queue_topic
 from windlass.stores.sqlite.statements import sql
 
-COLUMN: Final = {
-    State.SCHEDULED: 0,
-    State.PENDING: 1,
-    State.RUNNING: 2,
-    State.SUCCEEDED: 3,
-    State.DEAD: 4,
-    State.CANCELLED: 5,
-}
+COLUMN: Final = {state: at for at, state in enumerate(State)}
+"""The place of each state in `{state_columns}`."""
 _TOTALS_AT: Final = len(COLUMN)
 _WIDTH: Final = _TOTALS_AT + len(Totals._fields)
 _MINUTE: Final = 60_000_000
@@ -44,10 +38,14 @@ class Transaction:
     Counts are gathered here and written once, by `flush`, however many jobs moved.
     """
 
-    __slots__ = ("_counts", "_last", "_left", "_minutes", "cursor", "execute", "moment", "now", "topics")
+    __slots__ = ("_counts", "_last", "_left", "_minutes", "careful", "cursor", "execute", "moment", "now", "topics")
 
-    def __init__(self, connection: sqlite3.Connection, moment: datetime) -> None:
-        """Write through `connection` at the time `moment`."""
+    def __init__(self, connection: sqlite3.Connection, moment: datetime, *, careful: bool = False) -> None:
+        """Write through `connection` at the time `moment`.
+
+        A `careful` transaction makes anew what has met a damaged record, with a connection that reads any text.
+        """
+        self.careful = careful
         cursor = connection.cursor()
         cursor.row_factory = None
         self.cursor = cursor
@@ -82,11 +80,16 @@ class Transaction:
 
     def set_taking(self, *, takes: bool) -> None:
         """Let new things begin here, or no more."""
-        self.run("pause", (_WHOLE_STORE, int(not takes)))
+        self.run("pause", {"queue": _WHOLE_STORE, "paused": int(not takes)})
         self._last = None
 
     def moved(self, queue: str, old: State | None, new: State | None, count: int = 1) -> None:
-        """Count `count` jobs of `queue` from `old` (None: they are new) to `new` (None: they are gone)."""
+        """Count `count` jobs of `queue` from `old` (None: they are new) to `new` (None: they are gone).
+
+        A job whose queue does not read is not counted: its count is not known.
+        """
+        if queue.__class__ is not str:
+            return
         counts = self._counts_of(queue)
         if old is not None:
             counts[COLUMN[old]] -= count
@@ -94,7 +97,9 @@ class Transaction:
             counts[COLUMN[new]] += count
 
     def happened(self, queue: str, kind: str | None, what: int, count: int = 1) -> None:
-        """Add to the totals of `queue` and of this minute."""
+        """Add to the totals of `queue` and of this minute, unless the queue does not read."""
+        if queue.__class__ is not str:
+            return
         self._counts_of(queue)[_TOTALS_AT + what] += count
         key = (queue, kind or "")
         minute = self._minutes.get(key)
@@ -104,7 +109,8 @@ class Transaction:
 
     def ready(self, queue: str) -> None:
         """Let waiters on `queue` look again once this is committed."""
-        self.topics.add(queue_topic(queue))
+        if queue.__class__ is str:
+            self.topics.add(queue_topic(queue))
 
     def news(self, topics: Iterable[Topic]) -> None:
         """Let whoever listens to `topics` look again once this is committed."""

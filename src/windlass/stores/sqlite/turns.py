@@ -102,5 +102,27 @@ class Turns:
         os.close(self._turn)
 
 
+class FileIdentity:
+    """Check that the file at a path is still the one that was opened: no reader would find a write to another."""
+
+    def __init__(self, path: Path) -> None:
+        """Remember the file that is there now."""
+        self._path = path
+        self._name = str(path)
+        self._inode = path.stat().st_ino
+
+    def check(self) -> None:
+        """Raise `StoreUnavailable` when the file was deleted or replaced."""
+        try:
+            inode = os.stat(self._name).st_ino  # noqa: PTH116 - a look by name: the file must not be opened
+        except FileNotFoundError:
+            inode = None
+        if inode != self._inode:
+            message = (
+                f"{self._path} was deleted or replaced while it was open: stop, put the file back, and connect again"
+            )
+            raise StoreUnavailable(message)
+
+
 def _open(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

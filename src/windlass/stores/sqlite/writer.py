@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from windlass.core.errors import ClientClosed, StoreUnavailable, WindlassError
+from windlass.core.store_calls import Command
 from windlass.core.topics import Hub
-from windlass.stores.sqlite.calls import Call, Committed, Move, Waiting
-from windlass.stores.sqlite.committer import Committer
+from windlass.stores.sqlite.committer import CommittedBatch, Committer, PendingCommand, PendingCommands
+from windlass.stores.sqlite.moves.receipts import SqliteRequest
 from windlass.stores.sqlite.turns import GIVE_UP_AFTER, WARN_AFTER
 
 logger = logging.getLogger("windlass.sqlite")
 
-A = TypeVar("A")
 R = TypeVar("R")
 
 QUICK: Final = 0.0005
@@ -38,7 +38,7 @@ class Writer:
         self._committer = committer
         self._hub = hub
         self._loop = asyncio.get_running_loop()
-        self._waiting: Waiting = deque()
+        self._waiting: PendingCommands = deque()
         # whoever has it commits: the thread, or the loop while the thread has nothing to do
         self._committing = threading.Lock()
         self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -51,13 +51,13 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="windlass-sqlite-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, move: Move[A, R], argument: A) -> "asyncio.Future[R]":
-        """Hand over a write; the future is done when it is committed."""
+    def submit(self, command: Command[R], request_id: str | None = None) -> "asyncio.Future[R]":
+        """Hand over a command; the future is done when it is committed."""
         future: asyncio.Future[R] = self._loop.create_future()
         if self._stopping:
             future.set_exception(ClientClosed())
             return future
-        self._waiting.append(Call(move, argument, future, self._loop.time()))
+        self._waiting.append(PendingCommand(SqliteRequest(command, request_id), future, self._loop.time()))
         if self._idle:
             self._idle = False
             # after what is ready to run on the loop now: calls that are made together are committed together
@@ -114,7 +114,7 @@ class Writer:
         else:
             self._warned = False
 
-    def _give_up(self, call: Call, waited: float) -> None:
+    def _give_up(self, call: PendingCommand, waited: float) -> None:
         try:
             self._waiting.remove(call)
         except ValueError:
@@ -130,8 +130,8 @@ class Writer:
             f"{self._committer.holder()}, if it is stopped"
         )
 
-    def _deliver(self, done: Committed) -> None:
-        for call, result in zip(done.calls, done.results, strict=True):
+    def _deliver(self, done: CommittedBatch) -> None:
+        for call, result in zip(done.commands, done.results, strict=True):
             if call.future.done():
                 continue
             if isinstance(result, WindlassError):
@@ -172,7 +172,7 @@ class Writer:
             self._checkpoint_due = False
             self._committer.checkpoint()
 
-    def _hand_back(self, done: Committed) -> None:
+    def _hand_back(self, done: CommittedBatch) -> None:
         try:
             self._loop.call_soon_threadsafe(self._deliver, done)
         except RuntimeError:

@@ -14,6 +14,8 @@ can have only one door gives that one each time, and lets it be opened and close
 Each test has jobs of its own, and the fixture `clock`, which stands still until the test moves it: no test sleeps. Most
 go through `Client`, as users do; what no client shows goes through the store's protocol. What a store cannot do it says
 in its `features`, and the tests read them. It needs pytest, and pytest-asyncio in its automatic mode.
+
+It is installed by the distribution `windlass-conformance`, beside the `windlass` of the same version.
 """
 
 from importlib import import_module
@@ -23,6 +25,7 @@ import pytest
 
 PARTS: Final = (
     "enqueueing",
+    "job_ids",
     "claiming",
     "order",
     "scheduling",

@@ -84,11 +84,10 @@ async def test_bytes_pass_through_unchanged(client: Client, payload: bytes) -> N
 
 
 async def test_an_id_that_is_here_already_is_one_job(client: Client, reach: Reach) -> None:
-    """Where each queue is for itself, an id is one job in its queue."""
     job_id = uuid4()
     first = await client.enqueue("email", b"first", id=job_id)
 
-    second = await client.enqueue(reach.queue("other", "email"), b"second", id=job_id, kv=reach.kv({"k": b"v"}))
+    second = await client.enqueue("email", b"second", id=job_id, kv=reach.kv({"k": b"v"}))
 
     assert (first.created, second.created, second.id) == (True, False, first.id)
     assert (await found(client, first.id)).payload == b"first"

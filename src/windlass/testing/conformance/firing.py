@@ -263,11 +263,12 @@ async def test_a_firing_that_is_refused_neither_makes_jobs_nor_moves_on(
     key = Unique("k", until="finished", on_conflict="raise")
     await store.enqueue([a_job(unique=key)])
 
-    refused, fired = await asyncio.gather(
+    both = asyncio.gather(
         store.fire(firing(schedule, a_job(kv=reach.kv({b"k": b"v"})), a_job(unique=key))),
         store.fire(firing(neighbour, a_job())),
         return_exceptions=True,
     )
+    refused, fired = await both
 
     assert isinstance(refused, UniqueConflict)
     assert isinstance(fired, Fired)

@@ -176,6 +176,23 @@ async def test_a_scan_is_paged_by_the_last_key(client: Client) -> None:
     assert await client.kv.scan("k", after="z") == []
 
 
+async def test_a_scan_lists_every_key_however_many_there_are(client: Client) -> None:
+    keys = [f"part/{n:03}".encode() for n in range(250)]
+    for key in (*keys, b"past"):
+        await client.kv.put(key, b"v")
+
+    assert [key for key, _ in await client.kv.scan("part/")] == keys
+    assert [key async for key, _ in client.kv.scan("part/", after=keys[9])] == keys[10:]
+    assert [key for key, _ in await client.kv.scan("part/", limit=150)] == keys[:150]
+
+
+async def test_a_scan_lists_values_of_the_largest_size(client: Client) -> None:
+    for n in range(100):
+        await client.kv.put(f"large/{n:03}", bytes(MAX_VALUE))
+
+    assert [len(value) async for _, value in client.kv.scan("large/")] == [MAX_VALUE] * 100
+
+
 async def test_a_scan_takes_a_prefix_as_it_is(client: Client) -> None:
     for key in ("a%", "a_", "a*", "ab"):
         await client.kv.put(key, b"v")

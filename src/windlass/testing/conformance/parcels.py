@@ -8,7 +8,9 @@ from uuid import uuid4
 
 import pytest
 
-from windlass.core.errors import InvalidValue, UniqueConflict
+from windlass.core.commands import UnpackJobs
+from windlass.core.errors import IdConflict, InvalidValue, UniqueConflict
+from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, Failure, Job, Note, Progress
 from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
@@ -35,6 +37,7 @@ from windlass.testing.conformance.given import (
     wanting,
     written,
 )
+from windlass.testing.conformance.reach import Reach, everything
 
 NOTHING: Final = Packed((), ())
 BY_TIME: Final = Unique("k", until=HOUR)
@@ -122,7 +125,7 @@ async def _lived(store: Store, clock: FakeClock) -> list[JobId]:
         claim = await claim_one(store, worker="w1")
         await store.note([Note(whole.id, claim.token, None, [("info", "one"), ("error", "two")])])
         clock.advance(SECOND)
-        failure = Failure("no such user", "ValueError", "Traceback ...")
+        failure = Failure("no such user", "ValueError", "Traceback ...", "builtins")
         await store.settle([settlement(claim, ToRetry(SECOND, failure))])
         clock.advance(SECOND)
         await store.promote(limit=10)
@@ -132,6 +135,9 @@ async def _lived(store: Store, clock: FakeClock) -> list[JobId]:
     await store.cancel([flagged.id], KEEP_ALL)
     await store.rescue(RescueRequest(force=True), KEEP_ALL)
     await store.enqueue([plain, later])
+    for retried in (plain, flagged):
+        await store.cancel([retried.id], KEEP_ALL)
+        await store.retry([retried.id])
     return [whole.id, flagged.id, plain.id, later.id]
 
 
@@ -168,6 +174,19 @@ async def test_a_parcel_is_unpacked_once_and_in_its_turn(store: Store) -> None:
     assert await store.unpacked("move-1", "default") == Unpacked(2, [job.id for job in second.jobs])
     claims = await store.claim(wanting(limit=10))
     assert [claim.job.id for claim in claims] == [job.id for packed in (first, second) for job in packed.jobs]
+
+
+async def test_a_parcel_repeated_with_its_request_gives_the_first_reply(store: Store) -> None:
+    await store.enqueue([a_job(), a_job()])
+    command = UnpackJobs(_parcel(await _take_out(store, limit=2)))
+
+    first = await store.do(command, request_id="r1")
+    await store.set_moved(Moved("redis://other", "move-2"))
+    second = await store.do(command, request_id="r1")
+
+    assert (first, second) == (True, True)
+    [row] = await store.stats()
+    assert (row.pending, row.totals.enqueued) == (2, 4)
 
 
 async def test_each_move_and_queue_has_parcels_of_its_own(store: Store) -> None:
@@ -268,6 +287,18 @@ async def test_a_job_whose_key_is_held_here_comes_without_it(store: Store) -> No
     claims = {claim.job.id: claim for claim in await store.claim(wanting(limit=2))}
     await store.settle([settlement(claims[job.id], ToDead(Failure("no")))])
     assert await store.enqueue([a_job(unique=key)]) == [Enqueued(holder.id, created=False)]
+
+
+@pytest.mark.parametrize("module", [None, "", "shop.orders"])
+async def test_a_failure_moves_with_the_module_of_its_type(store: Store, module: str | None) -> None:
+    job = a_job()
+    await store.enqueue([job])
+    failure = Failure("no", "Refused", None, module)
+    await store.settle([settlement(await claim_one(store), ToRetry(SECOND, failure))])
+
+    await store.unpack(_parcel(await _take_out(store)))
+
+    assert [each.failure for each in (await _job(store, job.id)).history] == [failure]
 
 
 async def test_an_unpacked_job_that_is_due_is_ready_at_once(store: Store, clock: FakeClock) -> None:
@@ -397,3 +428,32 @@ async def test_what_is_back_here_is_not_let_go_of_by_a_move_that_is_over(store: 
     assert await store.let_go(move="move-2", jobs=[job.id], kv=[b"k"], schedules=[schedule.id])
     assert (await store.get([job.id]), await store.kv_get([b"k"])) == ([None], [None])
     assert (await store.schedules()).schedules == []
+
+
+@pytest.mark.parametrize("change", ["queue", "kind", "tenant"])
+async def test_a_parcel_with_the_id_of_another_job_is_refused_whole(store: Store, reach: Reach, change: str) -> None:
+    """Else the job would count as moved, and its first store would let go of the only one there is."""
+    taken, beside = a_job(kind="x"), a_job(unique=Unique("k"))
+    await store.enqueue([beside, taken])
+    packed = await _take_out(store)
+    others = {
+        "queue": taken._replace(queue=reach.queue("other"), kind="x" if reach.over_queues else "y"),
+        "kind": taken._replace(kind=None),
+        "tenant": taken._replace(tenant="acme"),
+    }
+    await store.enqueue([others[change]])
+    before = await everything(store)
+
+    with pytest.raises(IdConflict) as refused:
+        await store.unpack(_parcel(packed))
+
+    assert (refused.value.job_id, refused.value.queue, refused.value.kind) == (taken.id, "default", "x")
+    assert await everything(store) == before
+    assert await store.unpacked("move-1", "default") is None
+    await store.cancel([taken.id], KEEP_ALL)
+    await store.delete([taken.id])
+    assert await store.unpack(_parcel(packed))
+    assert [job.id for job in await store.jobs(JobFilter(queue="default"), after=None, limit=9)] == [
+        beside.id,
+        taken.id,
+    ]

@@ -5,10 +5,12 @@ from datetime import timedelta
 import pytest
 
 from windlass.client.client import Client
-from windlass.core.errors import InvalidValue, JobNotFound
+from windlass.core.duration import to_micros
+from windlass.core.errors import InvalidValue, JobNotFound, WrongState
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job, NewJob
+from windlass.core.looks import NO_TIME, Death
 from windlass.core.requests import ClaimRequest
 from windlass.core.settings import QueueSettings
 from windlass.core.states import State
@@ -65,8 +67,8 @@ async def test_an_id_may_be_written_in_any_form(client: Client) -> None:
 
 
 async def test_dead_jobs_are_paged_by_the_last_id(client: Client) -> None:
-    """C31."""
-    dead = [await a_dead_job(client) for _ in range(5)]
+    """C31. The jobs died at one time, so the last to be enqueued comes first."""
+    dead = [await a_dead_job(client) for _ in range(5)][::-1]
 
     pages: list[list[JobId]] = []
     after = None
@@ -84,7 +86,119 @@ async def test_dead_jobs_are_those_of_the_queue(client: Client) -> None:
     await client.enqueue("email", b"")
 
     assert [job.id for job in await client.dead_jobs("email")] == [mine]
-    assert [job.id for job in await client.dead_jobs()] == [mine, other]
+    assert {job.id for job in await client.dead_jobs()} == {mine, other}
+    assert await client.dead_jobs("nobody") == []
+
+
+async def test_the_last_job_to_die_comes_first(client: Client, clock: FakeClock) -> None:
+    done = [await client.enqueue(queue) for queue in ("b", "a", "b", "c", "a")]
+    claims = {claim.job.id: claim for queue in "abc" for claim in await client.claim_many(queue, limit=2)}
+    for number in (3, 0, 4, 2, 1):
+        clock.advance(SECOND)
+        await client.dead_letter(claims[done[number].id], "no")
+
+    latest = [done[number].id for number in (1, 2, 4, 0, 3)]
+    assert [job.id for job in await client.dead_jobs()] == latest
+    assert [job.id for job in await _dead_page_by_page(client, 2)] == latest
+    assert [job.id for job in await client.dead_jobs("a")] == [done[1].id, done[4].id]
+    assert [job.id for job in await client.dead_jobs("b")] == [done[2].id, done[0].id]
+    assert [job.id for job in await client.dead_jobs(limit=1)] == latest[:1]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+async def test_jobs_that_died_at_the_same_time_come_by_their_number(
+    client: Client, clock: FakeClock, size: int
+) -> None:
+    done = [await client.enqueue(queue, b"") for queue in ("a", "b", "a", "a", "b", "a", "b", "a")]
+    claims = [claim for queue in "ab" for claim in await client.claim_many(queue, limit=8)]
+    earlier = {done[6].id, done[7].id}
+    for claim in claims:
+        if claim.job.id in earlier:
+            await client.dead_letter(claim, "no")
+    clock.advance(SECOND)
+    for claim in claims:
+        if claim.job.id not in earlier:
+            await client.dead_letter(claim, "no")
+
+    dead = await client.dead_jobs()
+
+    assert [job.seq for job in dead[:6]] == sorted((job.seq for job in dead[:6]), reverse=True)
+    assert [job.seq for job in dead[6:]] == sorted((job.seq for job in dead[6:]), reverse=True)
+    assert {job.id for job in dead[6:]} == earlier
+    assert {job.id for job in dead} == {each.id for each in done}
+    assert await _dead_page_by_page(client, size) == dead
+    assert await _dead_page_by_page(client, size, "a") == [job for job in dead if job.queue == "a"]
+
+
+async def test_a_job_that_died_again_comes_first(client: Client, clock: FakeClock) -> None:
+    again, once = await a_dead_job(client), await a_dead_job(client)
+    clock.advance(SECOND)
+    await client.retry(again)
+
+    assert [job.id for job in await client.dead_jobs("email")] == [once]
+
+    clock.advance(SECOND)
+    await client.dead_letter(await claimed(client, "email"), "no")
+
+    assert [job.id for job in await client.dead_jobs("email")] == [again, once]
+    assert [job.id for job in await client.dead_jobs()] == [again, once]
+
+
+async def test_a_page_of_dead_jobs_goes_on_past_a_job_that_has_gone(client: Client, clock: FakeClock) -> None:
+    dead: list[JobId] = []
+    for _ in range(5):
+        dead.insert(0, await a_dead_job(client))
+        clock.advance(SECOND)
+    first = await client.dead_jobs("email", limit=2)
+    await client.delete(dead[1])
+    await client.delete(dead[3])
+
+    assert [job.id for job in await client.dead_jobs("email", after=first[-1])] == [dead[2], dead[4]]
+    assert [job.id for job in await client.dead_jobs(after=first[-1])] == [dead[2], dead[4]]
+    assert [job.id for job in await client.dead_jobs("email", after=dead[2].upper())] == [dead[4]]
+    with pytest.raises(JobNotFound):
+        await client.dead_jobs("email", after=dead[1])
+
+
+async def test_a_job_that_dies_meanwhile_is_on_no_later_page(client: Client, clock: FakeClock) -> None:
+    dead: list[JobId] = []
+    for _ in range(3):
+        dead.insert(0, await a_dead_job(client))
+        clock.advance(SECOND)
+    first = await client.dead_jobs(limit=1)
+    await a_dead_job(client, "sms")
+    await client.retry(dead[2])
+
+    assert [job.id for job in await client.dead_jobs(after=first[0])] == dead[1:2]
+
+
+async def test_dead_jobs_are_listed_past_one_that_is_dead(client: Client) -> None:
+    waiting = await client.enqueue("email", b"")
+    listed = await found(client, waiting.id)
+
+    for after in (waiting.id, listed):
+        with pytest.raises(WrongState, match="pending; this needs one that is dead"):
+            await client.dead_jobs("email", after=after)
+
+
+async def test_the_position_of_a_dead_job_is_told_with_it(client: Client, store: Store, clock: FakeClock) -> None:
+    job = await found(client, await a_dead_job(client))
+
+    [dead] = await store.dead(None, before=None, limit=10)
+
+    assert (dead.job.id, dead.death) == (job.id, Death(to_micros(clock.now()), job.seq))
+    assert Death.read(str(dead.death)) == dead.death
+    assert await store.dead("email", before=dead.death, limit=10) == []
+    assert await store.dead("email", before=Death(NO_TIME, 1), limit=10) == []
+    assert await store.dead("email", before=Death(-NO_TIME, 1), limit=10) == [dead]
+    assert await store.dead("email", before=None, limit=0) == []
+
+
+async def _dead_page_by_page(client: Client, size: int, queue: str | None = None) -> list[Job]:
+    found: list[Job] = []
+    while page := await client.dead_jobs(queue, after=found[-1] if found else None, limit=size):
+        found += page
+    return found
 
 
 async def test_jobs_are_paged_in_the_order_of_their_enqueue(client: Client) -> None:
@@ -96,6 +210,29 @@ async def test_jobs_are_paged_in_the_order_of_their_enqueue(client: Client) -> N
 
     assert [job.id for job in first + second + third] == [each.id for each in done]
     assert await client.jobs(limit=0) == []
+
+
+async def test_a_page_of_no_jobs_is_empty(store: Store, client: Client) -> None:
+    await client.enqueue("email")
+
+    assert await store.jobs(JobFilter(), after=None, limit=0) == []
+
+
+async def test_jobs_are_listed_however_many_there_are(client: Client) -> None:
+    done = [each.id for each in await client.enqueue_many([NewJob("email") for _ in range(250)])]
+
+    assert [job.id for job in await client.jobs()] == done
+    assert [job.id async for job in client.jobs(after=done[9])] == done[10:]
+    assert [job.id for job in await client.jobs(limit=150)] == done[:150]
+
+
+async def test_dead_jobs_are_listed_however_many_there_are(client: Client) -> None:
+    await client.enqueue_many([NewJob("email") for _ in range(250)])
+    for claim in await client.claim_many("email", limit=250):
+        await client.dead_letter(claim, "no")
+
+    assert len(await client.dead_jobs("email")) == 250
+    assert len([job async for job in client.dead_jobs()]) == 250
 
 
 async def test_a_page_goes_on_after_a_job_that_moved(client: Client) -> None:

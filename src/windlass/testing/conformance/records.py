@@ -4,12 +4,15 @@ import socket
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from windlass.client.client import Client
 from windlass.core.job import Delivery, Failure, Note, Progress
 from windlass.core.looks import AuditEntry, Finding, ServerRecord
 from windlass.core.names import HISTORY_KEPT, LOG_LINES_KEPT, MAX_TRACEBACK
-from windlass.core.requests import RescueRequest
-from windlass.core.retention import KEEP_ALL
+from windlass.core.requests import Changed, RescueRequest
+from windlass.core.retention import KEEP_ALL, Keep, Retention
+from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded, Verdict
 from windlass.testing.clock import FakeClock
@@ -23,6 +26,7 @@ from windlass.testing.conformance.given import (
     found,
     released,
     settlement,
+    wanting,
 )
 
 
@@ -38,7 +42,7 @@ async def test_a_running_delivery_has_no_end(store: Store, clock: FakeClock) -> 
 
 
 async def test_every_delivery_is_told_with_its_outcome(store: Store, clock: FakeClock) -> None:
-    failure = Failure("no such user", "ValueError", "Traceback ...")
+    failure = Failure("no such user", "ValueError", "Traceback ...", "builtins")
     zero = timedelta(0)
     verdicts: list[Verdict] = [
         ToRetry(zero, failure),
@@ -66,6 +70,117 @@ async def test_every_delivery_is_told_with_its_outcome(store: Store, clock: Fake
     assert [each.ended_at for each in read.history] == [start + n * SECOND for n in range(1, 7)]
     assert {each.worker for each in read.history} == {"w1"}
     assert (read.history[0].failure, read.history[1].failure) == (failure, None)
+    retried = {each.delivery: each.retried_at for each in read.history if each.retried_at is not None}
+    assert retried == {4: start + 4 * SECOND, 5: start + 5 * SECOND}
+
+
+async def test_a_failure_is_kept_with_the_module_of_its_type(store: Store) -> None:
+    failures = [
+        Failure("no", "Refused", None, "shop.orders"),
+        Failure("no", "Refused"),
+        Failure("no", "Refused", None, ""),
+        Failure("words alone"),
+    ]
+    job = a_job(max_attempts=9)
+    await store.enqueue([job])
+    for failure in failures:
+        await store.settle([settlement(await claim_one(store), ToRetry(timedelta(0), failure))])
+    await store.settle([settlement(await claim_one(store), ToDead(Failure("ü", "Lost", "Traceback", "a.ü")))])
+
+    [read] = await store.get([job.id])
+    assert read is not None
+    assert [each.failure for each in read.history] == [*failures, Failure("ü", "Lost", "Traceback", "a.ü")]
+    assert read.last_error == "Lost: ü"
+
+
+async def test_the_exception_of_an_attempt_is_kept_with_its_module(client: Client) -> None:
+    done = await client.enqueue("email", b"")
+    await client.nack(await claimed(client, "email"), KeyError("gone"))
+
+    [delivery] = (await found(client, done.id)).history
+    assert delivery.failure is not None
+    assert (delivery.failure.type, delivery.failure.module) == ("KeyError", "builtins")
+
+
+async def test_an_operators_retry_is_noted_on_the_delivery_before_it(store: Store, clock: FakeClock) -> None:
+    failure = Failure("no", "Refused", "Traceback ...", "shop")
+    job = a_job(max_attempts=1)
+    await store.enqueue([job])
+    await store.settle([settlement(await claim_one(store), ToDead(failure))])
+    clock.advance(MINUTE)
+
+    assert await store.retry([job.id, job.id]) == [Changed.DONE, Changed.WRONG_STATE]
+
+    retried_at = clock.now()
+    clock.advance(MINUTE)
+    await store.settle([settlement(await claim_one(store))])
+    [read] = await store.get([job.id])
+    assert read is not None
+    assert [(each.delivery, each.outcome, each.failure, each.retried_at) for each in read.history] == [
+        (1, "failed", failure, retried_at),
+        (2, "succeeded", None, None),
+    ]
+
+
+async def test_a_retry_before_the_first_delivery_is_noted_on_one_of_the_number_zero(
+    store: Store, clock: FakeClock
+) -> None:
+    job = a_job()
+    await store.enqueue([job])
+    clock.advance(SECOND)
+    cancelled_at = clock.now()
+    await store.cancel([job.id], KEEP_ALL)
+    clock.advance(MINUTE)
+    retried_at = clock.now()
+    await store.retry([job.id])
+
+    noted = Delivery(0, 0, cancelled_at, cancelled_at, None, "cancelled", None, retried_at)
+    [waiting] = await store.get([job.id])
+    assert waiting is not None
+    assert (waiting.state, waiting.attempt, waiting.delivery, waiting.log) == (State.PENDING, 0, 0, ())
+    assert waiting.history == (noted,)
+
+    await store.cancel([job.id], KEEP_ALL)
+    clock.advance(MINUTE)
+    again_at = clock.now()
+    await store.retry([job.id])
+    claim = await claim_one(store, worker="w1")
+    await store.note([Note(job.id, claim.token, None, [("info", "line")])])
+    await store.settle([settlement(claim, ToReleased(started=True))])
+
+    [read] = await store.get([job.id])
+    assert read is not None
+    assert read.history[0] == noted._replace(retried_at=again_at)
+    assert [(each.delivery, each.outcome) for each in read.history] == [(0, "cancelled"), (1, "released")]
+    assert [(line.text, line.delivery) for line in read.log] == [("line", 1)]
+
+
+@pytest.mark.parametrize("end", ["ack", "ack of many", "prune", "delete"])
+async def test_nothing_is_left_of_a_job_that_was_retried_before_its_first_delivery(
+    store: Store, clock: FakeClock, end: str
+) -> None:
+    job, other = a_job(), a_job()
+    await store.enqueue([job])
+    await store.cancel([job.id], KEEP_ALL)
+    await store.retry([job.id])
+    if end.startswith("ack"):
+        await store.enqueue([other])
+        claims = await store.claim(wanting(limit=2 if end == "ack of many" else 1))
+        await store.settle([settlement(claim)._replace(keep=False) for claim in claims])
+    else:
+        await store.cancel([job.id], KEEP_ALL)
+        clock.advance(DAY)
+        if end == "prune":
+            await store.prune(Retention(Keep(cancelled=SECOND)), limit=10)
+        else:
+            await store.delete([job.id])
+    assert await store.get([job.id]) == [None]
+
+    await store.enqueue([a_job()._replace(id=job.id)])
+
+    [read] = await store.get([job.id])
+    assert read is not None
+    assert (read.history, read.log) == ((), ())
 
 
 async def test_a_rescued_delivery_is_told(store: Store, clock: FakeClock) -> None:

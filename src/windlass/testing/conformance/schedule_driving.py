@@ -50,12 +50,12 @@ async def moved_on(store: Store, schedule_id: str) -> None:
 async def by_the_second(store: Store, clock: FakeClock, seconds: int, *declared: str) -> None:
     """Let time go by; what comes due fires on the way."""
     for _ in range(seconds):
-        await _answered()
+        await answered()
         clock.advance(1)
         await nothing_due(store, *declared)
 
 
-async def _answered() -> None:
+async def answered() -> None:
     """Wait, for a second at most, until servers have the answers to what they asked.
 
     They have patience for some seconds of a clock that the test moves on in no time.

@@ -22,6 +22,7 @@ from windlass.testing.conformance.schedule_driving import (
     JOB,
     HangingStore,
     LookedAt,
+    answered,
     by_the_second,
     due_times,
     fires_by_itself,
@@ -148,6 +149,7 @@ async def test_a_server_that_did_not_look_for_an_hour_was_down(
         await client.schedules.put(catch_up, "* * * * *", JOB, catch_up=catch_up)
     async with serving(open_app(url=looked_at), concurrency=0):
         await looked_at.left_alone(after=2)
+        await answered()
 
         # in one leap: nothing runs meanwhile
         clock.advance(HOUR + SECOND)
@@ -170,6 +172,7 @@ async def test_a_look_that_comes_late_makes_a_job_for_each_due_time(
     await client.schedules.put("beat", 1, JOB, catch_up="none")
     async with serving(open_app(url=looked_at), concurrency=0):
         await looked_at.left_alone(after=2)
+        await answered()
 
         clock.advance(50)
         await nothing_due(store)

@@ -9,6 +9,7 @@ import pytest
 
 from windlass.app.app import App
 from windlass.client.client import Client
+from windlass.client.server_details import presence
 from windlass.core.retry import NoRetry
 from windlass.core.signals import Cancel
 from windlass.core.states import State
@@ -19,7 +20,17 @@ from windlass.engine.server import Server
 from windlass.testing.clock import FakeClock
 from windlass.testing.conformance.fixtures import OpenApp, outlast, soon
 from windlass.testing.conformance.given import HOUR
-from windlass.testing.conformance.served import FailingStore, SlowStore, busy, ended, goes_by, quiet, serving, until
+from windlass.testing.conformance.served import (
+    FailingStore,
+    SlowStore,
+    busy,
+    ended,
+    goes_by,
+    quiet,
+    serving,
+    until,
+    working,
+)
 
 
 async def test_a_stop_waits_for_the_job_that_runs(app: App, client: Client) -> None:
@@ -45,6 +56,34 @@ async def test_a_stop_waits_for_the_job_that_runs(app: App, client: Client) -> N
         assert finished == ["work"]
         stats = await client.stats("default")
         assert (stats.running, stats.succeeded) == (0, 1)
+
+
+async def test_a_server_that_stops_is_listed_as_stopping_with_what_it_still_runs(
+    app: App, clock: FakeClock, store: Store
+) -> None:
+    go = [asyncio.Event(), asyncio.Event()]
+
+    @app.job
+    async def work(number: int) -> None:
+        await go[number].wait()
+
+    async with serving(app) as server:
+        for number in (0, 1):
+            await work.enqueue(number)
+        await busy(server, 2)
+        stopping = asyncio.create_task(server.stop())
+        await goes_by(app, clock, 1)
+        [both] = await working(store)
+        go[0].set()
+        await busy(server, 1)
+        await goes_by(app, clock, 1)
+        [one] = await working(store)
+        go[1].set()
+        await soon(stopping)
+
+        assert (both.running, one.running) == (2, 1)
+        assert presence(both, both.seen_at, HOUR) == presence(one, one.seen_at, HOUR) == "stopping"
+        assert await working(store) == []
 
 
 async def test_a_job_that_ends_within_the_grace_is_settled(app: App, clock: FakeClock) -> None:

@@ -31,6 +31,10 @@ async def test_a_store_without_transactions_says_so(store: Store) -> None:
             pass
 
 
+async def test_an_open_store_is_prepared(store: Store) -> None:
+    assert await store.is_prepared()
+
+
 async def test_what_is_settled_in_a_transaction_is_there_after_its_end(transactional: Store) -> None:
     store, job, following = transactional, a_job(), a_job("next")
     await store.enqueue([job])

@@ -12,10 +12,11 @@ import psycopg
 from tests.stores.postgres.shell import blocking, options_of
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Job, PreparedJob, Token
+from windlass.core.queries import GetJobs, GetStats
 from windlass.core.requests import ClaimRequest
 from windlass.core.stats import QueueStats
 from windlass.core.topics import Hub, Topic
-from windlass.stores.postgres import looks
+from windlass.stores.postgres import queries
 from windlass.stores.postgres.connections import Connections
 from windlass.stores.postgres.moves.claim import claim_heads
 from windlass.stores.postgres.moves.enqueue import insert_plain
@@ -41,16 +42,22 @@ class Mover:
         self.told |= topics
 
     async def do(self, move: Callable[Concatenate[Changes, P], Work[T]], *arguments: P.args, **named: P.kwargs) -> T:
-        """Run a move and return its answer."""
-        return await self._runner.run(lambda changes: move(changes, *arguments, **named))
+        """Run a move, write its counts, and return its answer."""
+
+        def work(changes: Changes) -> Work[T]:
+            answer = yield from move(changes, *arguments, **named)
+            yield from changes.flush()
+            return answer
+
+        return await self._runner.run(work)
 
     async def run_once(self, make: Callable[[Changes], Work[T]], again: Callable[[], Work[T]]) -> T:
         """Run a move of one statement that ends by a receipt; return its answer, or the first one."""
         return await self._runner.run(make, whole=False, again=again)
 
-    async def look(self, look: Callable[P, Work[T]], *arguments: P.args, **named: P.kwargs) -> T:
+    async def look(self, look: Callable[Concatenate[Changes, P], Work[T]], *arguments: P.args, **named: P.kwargs) -> T:
         """Run a look and return its answer."""
-        return await self._runner.look(lambda _: look(*arguments, **named))
+        return await self._runner.look(lambda changes: look(changes, *arguments, **named))
 
     async def enqueue(self, *jobs: PreparedJob) -> list[JobId]:
         """Put jobs in line, and return their ids."""
@@ -68,13 +75,13 @@ class Mover:
 
     async def get(self, job_id: JobId) -> Job:
         """Return a job that must be there."""
-        [job] = await self.look(looks.get, [job_id])
+        [job] = await self.look(queries.get, GetJobs([job_id]))
         assert job is not None
         return job
 
     async def stats(self, queue: str = "default") -> QueueStats:
         """Return the counts of a queue."""
-        [row] = await self.look(looks.stats, queue)
+        [row] = await self.look(queries.stats, GetStats(queue))
         return row
 
     @contextmanager

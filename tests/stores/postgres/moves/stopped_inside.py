@@ -11,6 +11,7 @@ from typing import Final
 
 from proofs.children import eventually, state_of
 from tests.stores.postgres.moves.moving import Mover
+from windlass.core.commands import RescueClaims
 from windlass.core.requests import RescueRequest
 from windlass.core.retention import KEEP_ALL, Keep, Retention
 from windlass.stores.postgres.moves.fold import fold
@@ -29,7 +30,7 @@ def _prune(changes: Changes) -> Work[int]:
 
 
 def _rescue(changes: Changes) -> Work[int]:
-    return len((yield from rescue(changes, RescueRequest(), KEEP_ALL)))
+    return len((yield from rescue(changes, RescueClaims(RescueRequest(), KEEP_ALL))))
 
 
 UPKEEP: Final[Mapping[str, Callable[[Changes], Work[int]]]] = {"fold": _fold, "prune": _prune, "rescue": _rescue}

@@ -180,7 +180,7 @@ def test_how_others_are_told_is_said() -> None:
 async def test_every_question_is_one_that_postgres_answers(mover: Mover) -> None:
     options = options_of(mover.url)
 
-    findings = await mover.look(check, options, pooled=False)
+    findings = await mover.look(lambda _: check(options, pooled=False))
 
     assert [finding for finding in findings if finding.level == "error"] == []
     assert {finding.name for finding in findings} == set(found())
@@ -204,7 +204,7 @@ async def test_the_session_that_holds_the_oldest_snapshot_is_named(
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.execute("set application_name = 'the report'")
         connection.execute("select")
-        findings = await superuser.look(check, options, pooled=False)
+        findings = await superuser.look(lambda _: check(options, pooled=False))
         pid = connection.info.backend_pid
 
     [finding] = [finding for finding in findings if finding.name == "snapshots"]

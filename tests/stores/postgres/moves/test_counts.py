@@ -4,9 +4,11 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 from tests.stores.postgres.moves.moving import Mover
+from windlass.core.commands import CancelJobs
+from windlass.core.queries import GetMinutes, GetStats
 from windlass.core.retention import KEEP_ALL
 from windlass.core.stats import Totals
-from windlass.stores.postgres import looks
+from windlass.stores.postgres import queries
 from windlass.stores.postgres.moves.fold import fold
 from windlass.stores.postgres.moves.operate import cancel
 from windlass.testing.conformance.given import HOUR, MINUTE, a_job
@@ -17,19 +19,20 @@ LEFT = "select count(*) from windlass_delta"
 async def some_work(mover: Mover) -> None:
     ids = await mover.enqueue(a_job(kind="a"), a_job(), a_job("other", kind="a"), a_job(delay=HOUR))
     await mover.claim()
-    await mover.do(cancel, ids[1:2], KEEP_ALL)
+    await mover.do(cancel, CancelJobs(ids[1:2], KEEP_ALL))
 
 
 async def test_adding_up_changes_no_answer(mover: Mover) -> None:
     await some_work(mover)
     since, until = datetime.now(UTC) - HOUR, datetime.now(UTC) + HOUR
-    before = await mover.look(looks.stats, None), await mover.look(looks.minutes, since, until)
+    stats, minutes = GetStats(), GetMinutes(since, until)
+    before = await mover.look(queries.stats, stats), await mover.look(queries.minutes, minutes)
 
     changes, highest = await mover.do(lambda _: fold())
 
     assert (changes > 4, highest >= changes, mover.run(LEFT)) == (True, True, [(0,)])
     assert await mover.do(lambda _: fold(highest)) == (0, highest)
-    after = await mover.look(looks.stats, None), await mover.look(looks.minutes, since, until)
+    after = await mover.look(queries.stats, stats), await mover.look(queries.minutes, minutes)
     assert after == before
     [default, other] = after[0]
     assert (default.pending, default.scheduled, default.running, default.cancelled) == (0, 1, 1, 1)
@@ -47,7 +50,7 @@ async def test_every_look_sees_every_change_once_while_they_are_added_up(mover: 
     async def look_on() -> list[int]:
         seen: list[int] = []
         while not done.is_set():
-            rows = await mover.look(looks.stats, "default")
+            rows = await mover.look(queries.stats, GetStats("default"))
             seen += [row.totals.enqueued for row in rows]
             assert all(row.pending == row.totals.enqueued for row in rows)
         return seen
@@ -94,7 +97,7 @@ async def test_minutes_hold_what_happened_and_not_where_jobs_stand(mover: Mover)
     rows = mover.run("select kind, pending, running, enqueued_total from windlass_count where minute < 'infinity'")
     assert rows == [("a", 0, 0, 2)]
     now = datetime.now(UTC)
-    [minute] = await mover.look(looks.minutes, now - 2 * MINUTE, datetime.max.replace(tzinfo=UTC))
+    [minute] = await mover.look(queries.minutes, GetMinutes(now - 2 * MINUTE, datetime.max.replace(tzinfo=UTC)))
     assert (minute.queue, minute.kind, minute.counts) == ("default", "a", Totals(enqueued=2))
     assert now - timedelta(minutes=2) < minute.minute <= now
 

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from tests.stores.postgres.moves.moving import Counted, Mover, proof
+from windlass.core.commands import CancelJobs, RenewClaims, RescueClaims, WriteNotes
 from windlass.core.job import Claim, Note, Progress, Token
 from windlass.core.names import LOG_LINES_KEPT
 from windlass.core.requests import CancelOutcome, Renewed, RescueRequest
@@ -35,7 +36,7 @@ async def test_a_job_that_somebody_has_locked_does_not_hold_up_the_renewals_of_o
 
     with mover.somebody() as connection:
         connection.execute(LOCK, [locked.job.id])
-        answers = await mover.do(renew, [proof(free), proof(locked)], HOUR)
+        answers = await mover.do(renew, RenewClaims([proof(free), proof(locked)], HOUR))
 
     assert [type(answer) for answer in answers] == [Renewed, Untouched]
     assert answers[0] is not None
@@ -49,7 +50,7 @@ async def test_a_renewal_that_may_wait_is_done_when_the_lock_is_gone(mover: Move
 
     with mover.somebody() as connection:
         connection.execute(LOCK, [claim.job.id])
-        renewing = asyncio.ensure_future(mover.do(renew_locked, [proof(claim)], HOUR))
+        renewing = asyncio.ensure_future(mover.do(renew_locked, RenewClaims([proof(claim)], HOUR)))
         await asyncio.wait({renewing}, timeout=0.05)
         waited = not renewing.done()
 
@@ -65,10 +66,10 @@ async def test_what_is_no_token_holds_nothing(mover: Mover, token: str) -> None:
     [claim] = await mover.claim()
     pair = (claim.job.id, Token(token))
 
-    assert await mover.do(renew, [pair, proof(claim)], HOUR) != [None, None]
-    assert await mover.do(renew, [pair], HOUR) == [None]
+    assert await mover.do(renew, RenewClaims([pair, proof(claim)], HOUR)) != [None, None]
+    assert await mover.do(renew, RenewClaims([pair], HOUR)) == [None]
     assert await mover.do(lambda _: fence([pair])) == [False]
-    assert await mover.do(note, [Note(*pair, Progress(1))]) == [False]
+    assert await mover.do(note, WriteNotes([Note(*pair, Progress(1))])) == [False]
 
 
 async def test_a_fence_keeps_rescues_off_and_lets_renewals_notes_and_cancels_go_on(mover: Mover) -> None:
@@ -77,17 +78,17 @@ async def test_a_fence_keeps_rescues_off_and_lets_renewals_notes_and_cancels_go_
 
     with mover.somebody() as connection:
         assert fenced(connection, claim)
-        taken = await mover.do(rescue, FORCED, KEEP_ALL)
-        [renewed] = await mover.do(renew, [proof(claim)], HOUR)
-        noted = await mover.do(note, [Note(*proof(claim), Progress(1))])
-        told = await mover.do(cancel, [job_id], KEEP_ALL)
+        taken = await mover.do(rescue, RescueClaims(FORCED, KEEP_ALL))
+        [renewed] = await mover.do(renew, RenewClaims([proof(claim)], HOUR))
+        noted = await mover.do(note, WriteNotes([Note(*proof(claim), Progress(1))]))
+        told = await mover.do(cancel, CancelJobs([job_id], KEEP_ALL))
         # the row has been written anew since: the fence must hold that one too
-        taken += await mover.do(rescue, FORCED, KEEP_ALL)
+        taken += await mover.do(rescue, RescueClaims(FORCED, KEEP_ALL))
 
     assert taken == []
     assert type(renewed) is Renewed
     assert (noted, told) == ([True], [CancelOutcome.REQUESTED])
-    assert [one.id for one in await mover.do(rescue, FORCED, KEEP_ALL)] == [job_id]
+    assert [one.id for one in await mover.do(rescue, RescueClaims(FORCED, KEEP_ALL))] == [job_id]
 
 
 @pytest.mark.parametrize("level", [psycopg.IsolationLevel.REPEATABLE_READ, psycopg.IsolationLevel.SERIALIZABLE])
@@ -100,7 +101,7 @@ async def test_renewals_do_not_make_a_transaction_fail_that_sees_one_moment(
     with mover.somebody() as connection:
         connection.isolation_level = level
         assert fenced(connection, claim)
-        [answer] = await mover.do(renew, [proof(claim)], HOUR)
+        [answer] = await mover.do(renew, RenewClaims([proof(claim)], HOUR))
         connection.execute("update windlass_job set state = 'succeeded' where id = %s::uuid", [claim.job.id])
         connection.commit()
 
@@ -113,7 +114,7 @@ async def test_only_the_last_lines_of_a_job_are_kept(mover: Mover) -> None:
 
     for first in range(0, LOG_LINES_KEPT + 200, 100):
         lines = [("info", str(number)) for number in range(first, first + 100)]
-        await mover.do(note, [Note(*proof(claim), None, lines)])
+        await mover.do(note, WriteNotes([Note(*proof(claim), None, lines)]))
 
     log = (await mover.get(claim.job.id)).log
     assert [line.text for line in log] == [str(number) for number in range(200, LOG_LINES_KEPT + 200)]
@@ -129,7 +130,7 @@ async def test_notes_of_one_claim_in_one_call_are_written_in_their_order(mover: 
         Note(*proof(claim)),
     ]
 
-    assert await mover.do(note, notes) == [True, True, True]
+    assert await mover.do(note, WriteNotes(notes)) == [True, True, True]
 
     job = await mover.get(claim.job.id)
     assert job.progress == Progress(2, 3)
@@ -141,6 +142,6 @@ async def test_a_thousand_notes_are_a_handful_of_statements(mover: Mover) -> Non
     notes = [Note(*proof(claim), Progress(1), [("info", "begun")]) for claim in await mover.claim(1000)]
     counted = Counted()
 
-    assert all(await mover.do(lambda changes: counted(note(changes, notes))))
+    assert all(await mover.do(lambda changes: counted(note(changes, WriteNotes(notes)))))
 
     assert len(counted.statements) <= 5

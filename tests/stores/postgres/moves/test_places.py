@@ -5,8 +5,9 @@ from functools import partial
 
 from tests.stores.postgres.moves.moving import Mover
 from windlass.core.ids import JobId
-from windlass.stores.postgres.looks import place
+from windlass.core.queries import GetPosition
 from windlass.stores.postgres.moves.marks import Line, Ready, look, raise_mark
+from windlass.stores.postgres.queries import position
 from windlass.stores.postgres.work import Changes, Work
 from windlass.testing.conformance.given import a_job
 
@@ -17,7 +18,7 @@ def raised(line: Line, _: Changes) -> Work[bool]:
 
 
 async def ahead_of(mover: Mover, job_id: JobId) -> int | None:
-    found = await mover.do(place, job_id)
+    found = await mover.do(position, GetPosition(job_id))
     assert found is not None
     return found.ahead
 

@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 
 from tests.stores.postgres.moves.moving import Mover
+from windlass.core.commands import CancelJobs, SetPaused
 from windlass.core.retention import KEEP_ALL, Keep, Retention
 from windlass.stores.postgres.moves.operate import cancel, set_paused
 from windlass.stores.postgres.moves.prune import AT_ONCE, COUNTS, SMALL_RECORDS, forget_counts, forget_small, prune
@@ -32,7 +33,7 @@ insert into windlass_count (minute, queue, kind) values
 async def cancelled(mover: Mover, count: int, queue: str = "default") -> None:
     """Leave cancelled jobs, one a second older than the next."""
     ids = await mover.enqueue(*(a_job(queue) for _ in range(count)))
-    await mover.do(cancel, ids, KEEP_ALL)
+    await mover.do(cancel, CancelJobs(ids, KEEP_ALL))
     mover.run(
         "update windlass_job set finished_at = clock_timestamp() - (1000 - seq) * interval '1 s' where queue = %s",
         [queue],
@@ -127,7 +128,7 @@ async def test_receipts_go_after_two_minutes_in_batches(mover: Mover) -> None:
 
 
 async def test_a_paused_queue_without_jobs_is_still_known_after_pruning(mover: Mover) -> None:
-    await mover.do(set_paused, "nobody", paused=True)
+    await mover.do(set_paused, SetPaused("nobody", paused=True))
 
     await pruned(mover, Retention(Keep(DAY, DAY, DAY), most=0), 100)
 

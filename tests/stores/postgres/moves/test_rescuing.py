@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from tests.stores.postgres.moves.moving import Counted, Mover, proof
+from windlass.core.commands import RenewClaims, RescueClaims
 from windlass.core.duration import ZERO
 from windlass.core.errors import StoreUnavailable
 from windlass.core.requests import Rescued, RescueRequest
@@ -13,7 +14,7 @@ from windlass.core.retention import KEEP_ALL, Keep, Retention
 from windlass.core.states import State
 from windlass.core.topics import ENDS, FLAGS, queue_topic
 from windlass.stores.postgres.moves.hold_claims import renew
-from windlass.stores.postgres.moves.rescue import expired_seqs, rescue, rescue_one
+from windlass.stores.postgres.moves.rescue import expired_seqs, rescue, rescue_of
 from windlass.testing.conformance.given import HOUR, a_job
 
 EXPIRED = RescueRequest()
@@ -33,7 +34,7 @@ async def test_a_page_of_live_claims_does_not_hide_the_one_that_expired(mover: M
     [stuck] = await mover.claim(lease=ZERO)
     await mover.claim(501, lease=HOUR)
 
-    rescued = await mover.do(rescue, RescueRequest(limit=1000), KEEP_ALL)
+    rescued = await mover.do(rescue, RescueClaims(RescueRequest(limit=1000), KEEP_ALL))
 
     assert rescued == [Rescued(stuck.job.id, State.PENDING)]
 
@@ -45,9 +46,9 @@ async def test_a_claim_is_not_taken_back_before_its_lease_is_over_however_long_t
     """B16."""
     await mover.enqueue(a_job())
     [claim] = await mover.claim(lease=ZERO)
-    await mover.do(renew, [proof(claim)], lease)
+    await mover.do(renew, RenewClaims([proof(claim)], lease))
 
-    assert await mover.do(rescue, EXPIRED, KEEP_ALL) == []
+    assert await mover.do(rescue, RescueClaims(EXPIRED, KEEP_ALL)) == []
 
 
 async def test_a_thousand_claims_are_taken_back_by_a_handful_of_statements(mover: Mover) -> None:
@@ -56,10 +57,10 @@ async def test_a_thousand_claims_are_taken_back_by_a_handful_of_statements(mover
     await mover.claim(1000, lease=ZERO)
     counted = Counted()
 
-    rescued = await mover.do(lambda changes: counted(rescue(changes, EXPIRED, KEEP_ALL)))
+    rescued = await mover.do(lambda changes: counted(rescue(changes, RescueClaims(EXPIRED, KEEP_ALL))))
 
     assert [one.state for one in rescued].count(State.DEAD) == 500
-    assert len(counted.statements) <= 6
+    assert len(counted.statements) <= 5
     stats = await mover.stats()
     assert (stats.pending, stats.dead, stats.running) == (500, 500, 0)
     assert (stats.totals.rescued, stats.totals.dead) == (1000, 500)
@@ -71,7 +72,7 @@ async def test_a_job_at_its_last_attempt_goes_dead_and_its_record_as_it_is_kept(
     await mover.enqueue(a_job(max_attempts=1))
     [claim] = await mover.claim(lease=ZERO)
 
-    assert await mover.do(rescue, EXPIRED, NOTHING_KEPT) == [Rescued(claim.job.id, State.DEAD)]
+    assert await mover.do(rescue, RescueClaims(EXPIRED, NOTHING_KEPT)) == [Rescued(claim.job.id, State.DEAD)]
 
     assert mover.run("select 1 from windlass_job union all select 1 from windlass_delivery") == []
     assert (await mover.stats()).totals.dead == 1
@@ -83,17 +84,18 @@ async def test_a_job_that_somebody_has_locked_is_left_and_the_others_are_taken(m
 
     with mover.somebody() as connection:
         connection.execute("select from windlass_job where id = %s::uuid for key share", [locked.job.id])
-        rescued = await mover.do(rescue, EXPIRED, KEEP_ALL)
+        rescued = await mover.do(rescue, RescueClaims(EXPIRED, KEEP_ALL))
 
     assert [one.id for one in rescued] == [free.job.id]
-    assert [one.id for one in await mover.do(rescue, EXPIRED, KEEP_ALL)] == [locked.job.id]
+    assert [one.id for one in await mover.do(rescue, RescueClaims(EXPIRED, KEEP_ALL))] == [locked.job.id]
 
 
 async def test_rescuers_at_once_take_each_claim_back_once(mover: Mover) -> None:
     await mover.enqueue(*(a_job() for _ in range(200)))
     await mover.claim(200, lease=ZERO)
 
-    taken = await asyncio.gather(*(mover.do(rescue, RescueRequest(limit=50), KEEP_ALL) for _ in range(12)))
+    fifty = RescueClaims(RescueRequest(limit=50), KEEP_ALL)
+    taken = await asyncio.gather(*(mover.do(rescue, fifty) for _ in range(12)))
 
     ids = [one.id for page in taken for one in page]
     assert (len(ids), len(set(ids))) == (200, 200)
@@ -108,10 +110,10 @@ async def test_a_job_that_cannot_be_written_is_passed_by_one_by_one(mover: Mover
     try:
         first, poison, last = await mover.do(expired_seqs, EXPIRED)
         with pytest.raises(StoreUnavailable, match="not this one"):
-            await mover.do(rescue, EXPIRED, KEEP_ALL)
+            await mover.do(rescue, RescueClaims(EXPIRED, KEEP_ALL))
         with pytest.raises(StoreUnavailable, match="not this one"):
-            await mover.do(rescue_one, poison, EXPIRED, KEEP_ALL)
-        taken = [await mover.do(rescue_one, seq, EXPIRED, KEEP_ALL) for seq in (first, last)]
+            await mover.do(rescue_of(poison), RescueClaims(EXPIRED, KEEP_ALL))
+        taken = [await mover.do(rescue_of(seq), RescueClaims(EXPIRED, KEEP_ALL)) for seq in (first, last)]
     finally:
         mover.run(FORGIVE)
 
@@ -123,9 +125,9 @@ async def test_one_that_was_renewed_meanwhile_is_not_taken_by_its_number(mover: 
     await mover.enqueue(a_job())
     [claim] = await mover.claim(lease=ZERO)
     [seq] = await mover.do(expired_seqs, EXPIRED)
-    await mover.do(renew, [proof(claim)], HOUR)
+    await mover.do(renew, RenewClaims([proof(claim)], HOUR))
 
-    assert await mover.do(rescue_one, seq, EXPIRED, KEEP_ALL) == []
+    assert await mover.do(rescue_of(seq), RescueClaims(EXPIRED, KEEP_ALL)) == []
 
 
 async def test_claims_are_looked_for_from_the_mark_on(mover: Mover) -> None:
@@ -135,4 +137,4 @@ async def test_claims_are_looked_for_from_the_mark_on(mover: Mover) -> None:
     [later] = await mover.claim(lease=ZERO)
 
     # the first one's lease ends before the mark, which only a wrong mark allows: it shows where the look begins
-    assert await mover.do(rescue, EXPIRED, KEEP_ALL) == [Rescued(later.job.id, State.PENDING)]
+    assert await mover.do(rescue, RescueClaims(EXPIRED, KEEP_ALL)) == [Rescued(later.job.id, State.PENDING)]

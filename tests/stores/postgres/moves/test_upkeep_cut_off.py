@@ -11,6 +11,7 @@ import pytest
 from tests.postgres.cluster import cluster, schema_of
 from tests.stores.postgres.moves.moving import Mover
 from tests.stores.postgres.moves.stopped_inside import UPKEEP, stopped_inside
+from windlass.core.commands import CancelJobs
 from windlass.core.duration import ZERO
 from windlass.core.retention import KEEP_ALL
 from windlass.stores.postgres.moves.operate import cancel
@@ -61,7 +62,7 @@ async def something_due(mover: Mover, name: str) -> int:
     match name:
         case "prune":
             ids = await mover.enqueue(*(a_job() for _ in range(FINISHED)))
-            await mover.do(cancel, ids, KEEP_ALL)
+            await mover.do(cancel, CancelJobs(ids, KEEP_ALL))
             return FINISHED
         case "rescue":
             await mover.enqueue(*(a_job("held") for _ in range(EXPIRED)))

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from windlass.api.operations import NEWEST
 from windlass.api.shape import Asked, Count, Name
-from windlass.client.error_groups import ErrorGroup, is_type, message_of
+from windlass.client.error_groups import ErrorGroup, died_at, is_type, message_of
 from windlass.client.group_look import Looked, look_at_groups, named
 from windlass.client.look_back import look_back, matching
 from windlass.core.filters import JobFilter
@@ -103,13 +103,14 @@ class _Look:
         return await self._seen.kept.within(KEPT, ("dead groups", *self._key), ask)
 
     async def jobs(self, name: str) -> JobPage:
-        """Return jobs of one group, without what they carry."""
+        """Return some jobs of one group, those of this page that died last first, without what they carry."""
         step = self._step if self._type is not None else named(self._step, name)
 
         async def ask() -> JobPage:
             clock, before = self._seen.client.clock, self.asked.before
             page = await look_back(step, limit=ROWS, before=before, clock=clock, seconds=LISTING)
-            return JobPage([without_carried(job) for job in page.jobs], page.next)
+            latest = sorted(page.jobs, key=lambda job: (died_at(job), job.seq), reverse=True)
+            return JobPage([without_carried(job) for job in latest], page.next)
 
         return await self._seen.kept.within(KEPT, ("dead jobs", name, self.asked.before, *self._key), ask)
 

@@ -18,6 +18,7 @@ from windlass.http.dashboard.carried_text import payload_text, result_text, with
 from windlass.http.dashboard.delivery_shown import shown_delivery
 from windlass.http.dashboard.seen import Seen
 from windlass.http.dashboard.view import Facts, View
+from windlass.http.job_pages import size_of
 
 CHILDREN: Final = 100
 LINES: Final = 200
@@ -101,7 +102,7 @@ async def _carried(seen: Seen, job: Job) -> Facts:
     what = (job.id, job.codec, hash(payload), hash(result), job.headers.get(HEADER))
 
     async def write() -> Facts:
-        return {"payload": payload_text(job), "result": result_text(job)}
+        return await seen.reading.work(size_of(job), lambda: {"payload": payload_text(job), "result": result_text(job)})
 
     return await seen.kept.within(CARRIED_KEPT, ("carried", seen.looker.queues, what), write)
 

@@ -95,7 +95,7 @@ async def _searching(seen: Seen, chosen: JobFilter, text: str) -> Step:
     reach = await seen.kept.within(
         REACH_KEPT, ("reach", seen.looker.queues, reads, chosen), lambda: reach_of(seen.store, chosen, reads=reads)
     )
-    return having(seen.store, chosen, text, reach)
+    return having(seen.store, chosen, text, reach, seen.reading)
 
 
 def _reads(seen: Seen) -> bool:

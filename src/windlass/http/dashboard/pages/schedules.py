@@ -58,7 +58,7 @@ class Listed(NamedTuple):
     @property
     def removable(self) -> bool:
         """Whether a removal lasts: what a live server declares is written again at its next start."""
-        return not self.schedule.declared or self.schedule.orphaned
+        return not self.schedule.declared or self.schedule.orphaned or self.schedule.damage is not None
 
 
 class Opened(NamedTuple):
@@ -94,7 +94,7 @@ class Schedules(View[SchedulesAsked]):
         opened = next((each for each in known if each.id == asked.id), None)
         return {
             "listed": [_listed(each, now) for each in _with(opened, chosen[:MOST])],
-            "opened": None if opened is None else _opened(hidden_schedule(opened), now),
+            "opened": None if opened is None else await _look_into(seen, opened, now),
             "standings": _counted(fitting),
             "fitting": len(fitting),
             "found": len(chosen),
@@ -154,6 +154,10 @@ def _place(timezone: str) -> tzinfo | None:
     with suppress(InvalidValue):
         return zone(timezone)
     return None
+
+
+async def _look_into(seen: Seen, schedule: Schedule, now: datetime) -> Opened:
+    return await seen.reading.work(len(schedule.payload), lambda: _opened(hidden_schedule(schedule), now))
 
 
 def _opened(schedule: Schedule, now: datetime) -> Opened:

@@ -105,6 +105,7 @@ class Servers(View[ServersAsked]):
             "most": MOST,
             "known": len(known),
             "live": sum(each.presence == "live" for each in here),
+            "stopping": sum(each.presence == "stopping" for each in here),
             "silent": sum(each.presence == "silent" for each in here),
             "others": list(islice(_others(held, {each.id for each in known}), MOST)),
             "whole": page.next is None,

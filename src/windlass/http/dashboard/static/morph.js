@@ -9,9 +9,12 @@ export function morph(from, to) {
   for (const child of from.children) {
     if (keyOf(child)) keyed.set(keyOf(child), child);
   }
+  const wantedKeys = new Set([...to.children].map(keyOf));
   let at = from.firstChild;
   for (const wanted of [...to.childNodes]) {
     const found = match(at, wanted, keyed);
+    // a node that is moved loses the focus, so what stands before it goes first
+    while (found && at !== found && isLeftOut(at, wantedKeys)) at = removed(at);
     if (!found) {
       from.insertBefore(wanted, at);
     } else {
@@ -20,11 +23,19 @@ export function morph(from, to) {
       update(found, wanted);
     }
   }
-  while (at) {
-    const next = at.nextSibling;
-    at.remove();
-    at = next;
-  }
+  while (at) at = removed(at);
+}
+
+function isLeftOut(node, wantedKeys) {
+  if (node?.nodeType === Node.TEXT_NODE) return !node.nodeValue.trim();
+  return Boolean(node && keyOf(node)) && !wantedKeys.has(keyOf(node));
+}
+
+// Removes a node, and returns the one behind it.
+function removed(node) {
+  const next = node.nextSibling;
+  node.remove();
+  return next;
 }
 
 function keyOf(node) {

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from windlass.core.ids import JobId
 from windlass.core.requests import Settlement
 from windlass.core.topics import ENDS
-from windlass.stores.postgres.moves.receipts import receipt
+from windlass.stores.postgres.moves.receipts import names_of, receipt, reply_of
 from windlass.stores.postgres.rows import possible_token
 from windlass.stores.postgres.work import Changes, Statement, Work
 
@@ -30,5 +30,5 @@ def acked_before(settlements: Sequence[Settlement], request_id: str) -> Work[set
     """Return what `ack_many` answered to this request, which was done."""
     kept = yield from receipt(request_id)
     if kept is not None and kept.reply is not None:
-        return {JobId(job_id) for job_id in kept.reply.split(",")}
+        return set(reply_of(request_id, kept.reply, names_of))
     return {settlement.job_id for settlement in settlements}

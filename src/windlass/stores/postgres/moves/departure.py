@@ -11,8 +11,10 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from windlass.core.errors import StoreMoved, UniqueConflict
+from windlass.core.commands import SetMoved
+from windlass.core.errors import JobConflict, StoreMoved
 from windlass.core.moving import Moved
+from windlass.core.queries import GetMoved
 from windlass.core.topics import PAUSES
 from windlass.kit.moves import moving
 from windlass.stores.postgres.moves.marks import PREPARED
@@ -46,7 +48,13 @@ class Beginner(NamedTuple):
         )
 
 
-def moved() -> Work[Moved | None]:
+def moved(changes: Changes, query: GetMoved) -> Work[Moved | None]:
+    """Return where the jobs of this store went."""
+    del changes, query
+    return (yield from moved_to())
+
+
+def moved_to() -> Work[Moved | None]:
     """Return where the jobs of this store went; None while it takes jobs."""
     rows = yield Statement("moved")
     return _decoder.decode(rows[0][0]) if rows else None
@@ -60,8 +68,9 @@ def goes_by(move: str | None) -> Work[bool]:
     return moving.goes_by(_decoder.decode(rows[0][0]) if rows else None, move)
 
 
-def set_moved(changes: Changes, to: Moved | None) -> Work[None]:
+def set_moved(changes: Changes, command: SetMoved) -> Work[None]:
     """Set the mark, or take it away; it holds for all once this is committed and the `beginners` have ended."""
+    to = command.moved
     text = "" if to is None else json_text(Moved(plain_text(to.to), plain_text(to.move)))
     yield Statement("set_moved", [text])
     changes.topics.add(PAUSES)
@@ -99,9 +108,9 @@ def refuse_here_if_moved() -> Work[None]:
 
 
 def or_moved(work: Work[T]) -> Work[T]:
-    """Do `work`; in a store that was moved its refusal of a unique key is none."""
+    """Do `work`; in a store that was moved its refusal of an id or a key is none."""
     try:
         return (yield from work)
-    except UniqueConflict:
+    except JobConflict:
         yield from refuse_if_moved()
         raise

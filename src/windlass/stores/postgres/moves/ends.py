@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from windlass.core.job import Failure
 from windlass.core.names import HISTORY_KEPT, MAX_ERROR, shortened
@@ -12,6 +12,8 @@ from windlass.stores.postgres.moves.holds import free_at_end
 from windlass.stores.postgres.moves.marks import keep_marks_below
 from windlass.stores.postgres.rows import Standing, plain_text
 from windlass.stores.postgres.work import Changes, Many, Statement, Work
+
+NO_FAILURE: Final = (None, None, None, None)
 
 
 class Ending(NamedTuple):
@@ -101,7 +103,7 @@ def _waiting(changes: Changes, one: Waiting) -> list[object]:
 
 def _delivery(changes: Changes, job: Standing, outcome: str, failure: Failure | None) -> list[object]:
     """Return the values of `write_delivery.sql`."""
-    parts = [None if part is None else plain_text(part) for part in failure or (None, None, None)]
+    parts = [None if part is None else plain_text(part) for part in failure or NO_FAILURE]
     return [changes.now, job.seq, job.delivery, job.attempt, job.claimed_at, job.worker, outcome, *parts]
 
 

@@ -2,20 +2,22 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.core.errors import UniqueConflict
-from windlass.core.ids import JobId
+from windlass.core.errors import IdConflict, StoreUnavailable, UniqueConflict
+from windlass.core.ids import JobId, job_id
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.unique import Hold
+from windlass.kit.job_ids import Identified, check_repeat, check_repeats, conflict_of
 from windlass.kit.records import STATES, headers_text
 from windlass.kit.unique_keys import check_conflict
 from windlass.stores.postgres.moves import holds
 from windlass.stores.postgres.moves.departure import or_moved, refuse_if
-from windlass.stores.postgres.moves.receipts import receipt, write_receipt_unless_moved
+from windlass.stores.postgres.moves.receipts import names_of, receipt, reply_of, write_receipt_unless_moved
 from windlass.stores.postgres.rows import Standing
 from windlass.stores.postgres.work import Changes, Many, Statement, Work
 
@@ -26,19 +28,29 @@ BYTES_AT_ONCE: Final = 32 * 1024 * 1024
 _HERE_ANYWHERE: Final = (None, None, None, None)
 
 
+class _Known(NamedTuple):
+    """A job that is here; the columns of `known_ids.sql`."""
+
+    id: JobId
+    queue: str
+    kind: str | None
+    tenant: str | None
+
+
 def is_plain(jobs: Iterable[PreparedJob]) -> bool:
-    """Whether nothing in it can be refused or brings values along, so that it can share a statement with others."""
+    """Whether nothing but an id can be in its way and it brings no values, so that it can share a statement."""
     return all(job.unique is None and not job.kv for job in jobs)
 
 
 def insert_plain(
     changes: Changes, jobs: Sequence[PreparedJob], request_id: str | None = None, *, patience: str | None = None
 ) -> Work[list[Enqueued]]:
-    """Insert jobs without keys or kv by one statement; an id that is here already is left as it is.
+    """Insert jobs without keys or kv by one statement; a job that is here already is left as it is.
 
-    A request with a name is a call of its own, and raises `StoreMoved` in a store that was moved. With `patience` it
-    fails when a transaction that has brought one of the ids does not end within so many milliseconds; not where it is
-    repeated, since that may be its own first try.
+    A request with a name is a call of its own, and raises `StoreMoved` in a store that was moved. Where another job may
+    have one of the ids it fails as a whole, by `is_id_taken`. Without a name it is part of a transaction, which must be
+    undone when it raises `IdConflict`. With `patience` it fails when a transaction that has brought one of the ids does
+    not end within so many milliseconds; not where it is repeated, since that may be its own first try.
     """
     if request_id is not None and changes.repeated:
         parameters = [changes.now, request_id, *_columns(jobs), *_HERE_ANYWHERE]
@@ -46,13 +58,18 @@ def insert_plain(
     elif request_id is not None and len(jobs) == 1 and _is_common(jobs[0]):
         id, queue, kind, payload, codec, _, _, priority, most, *_ = jobs[0]
         values = (changes.now, request_id, id, payload, queue, kind, codec, priority, most, patience)
-        [(known, moved)] = yield Statement("enqueue_one", values)
-        new = () if known else None
+        [(repeats, moved)] = yield Statement("enqueue_one", values)
+        if repeats is False:
+            refuse_if(moved)
+            raise conflict_of(jobs[0])
+        new = () if repeats else None
     elif request_id is not None and _are_alike(jobs):
-        [(new, moved)] = yield Statement("enqueue_alike", [changes.now, request_id, *_alike_columns(jobs), patience])
+        [(new, moved, _)] = yield Statement("enqueue_alike", [changes.now, request_id, *_alike_columns(jobs), patience])
     else:
-        [(new, moved)] = yield Statement("enqueue", [changes.now, request_id, *_columns(jobs), patience])
+        [(new, moved, _)] = yield Statement("enqueue", [changes.now, request_id, *_columns(jobs), patience])
     refuse_if(moved)
+    if request_id is None and new is not None:
+        yield from check_ids(jobs)
     _tell(changes, jobs)
     return _answer(jobs, new)
 
@@ -70,19 +87,27 @@ def insert_here(
 
     A transaction that has brought one of the ids is waited for no longer than `patience` milliseconds, or than the
     caller's own limit. With a channel given, whoever listens to it is told `payload` when the caller commits.
-    In a store that was moved `StoreMoved` is raised, and nothing was written.
+    In a store that was moved `StoreMoved` is raised, and nothing was written; likewise `IdConflict` when another job
+    has one of the ids. Where that one came at the same moment, and a part of `jobs` was inserted, the caller's
+    transaction can only be rolled back.
     """
+    check_repeats(jobs)
     parameters = [changes.now, None, *_columns(jobs), store_id, channel, payload, patience]
-    [(new, here, moved, *_)] = yield Statement("enqueue_here", parameters)
+    [(new, here, moved, taken, *_)] = yield Statement("enqueue_here", parameters)
     if not here:
         return None
     refuse_if(moved)
+    if taken:
+        raise conflict_of(next(job for job in jobs if job.id in taken))
+    if new is not None:
+        check = check_ids(jobs)
+        yield from (_spoiled_if_refused(check) if new else check)
     _tell(changes, jobs)
     return _answer(jobs, new)
 
 
 def insert_any(changes: Changes, jobs: Sequence[PreparedJob]) -> Work[list[Enqueued]]:
-    """Insert jobs with their keys and kv; raises `UniqueConflict` in the middle, and then all must be undone."""
+    """Insert jobs with their keys and kv; raises a `JobConflict` in the middle, and then all must be undone."""
     replaces = any(job.unique is not None and job.unique.on_conflict == "replace" for job in jobs)
     if replaces or len({job.id for job in jobs}) < len(jobs):
         yield from _wait_in_order(changes, jobs)
@@ -106,15 +131,29 @@ def enqueued_before(request_id: str) -> Work[list[Enqueued] | None]:
     kept = yield from receipt(request_id)
     if kept is None or kept.reply is None:
         return None
-    return [Enqueued(JobId(job_id), created) for job_id, created in msgspec.json.decode(kept.reply)]
+    return reply_of(request_id, kept.reply, _enqueued)
+
+
+def _enqueued(reply: str) -> list[Enqueued]:
+    return [Enqueued(job_id(one), created) for one, created in msgspec.json.decode(reply, type=list[tuple[str, bool]])]
 
 
 def inserted_before(jobs: Sequence[PreparedJob], request_id: str) -> Work[list[Enqueued]]:
     """Return what `insert_plain` answered to this request, which was done."""
     kept = yield from receipt(request_id)
     # the reply names those that were created, unless it was all of them
-    new = None if kept is None or kept.reply is None else kept.reply.split(",")
+    new = None if kept is None or kept.reply is None else reply_of(request_id, kept.reply, names_of)
     return _answer(jobs, new)
+
+
+def check_ids(jobs: Sequence[Identified]) -> Work[None]:
+    """Raise `IdConflict` if one of `jobs` is not the job that is here under its id; some of them were here before."""
+    known = yield from _known([job.id for job in jobs])
+    for job in jobs:
+        if job.id not in known:
+            message = f"the job that had the id {job.id} was deleted at the same moment: try again"
+            raise StoreUnavailable(message, retryable=True)
+        check_repeat(job, known[job.id])
 
 
 def write_kv(kv: Mapping[bytes, bytes | None] | None) -> Work[None]:
@@ -130,12 +169,14 @@ def write_kv(kv: Mapping[bytes, bytes | None] | None) -> Work[None]:
 def _insert_batch(changes: Changes, jobs: Sequence[PreparedJob]) -> Work[list[Enqueued]]:
     """Take the keys first, then insert those jobs that have theirs."""
     keyed = [job for job in jobs if job.unique is not None]
-    known = yield from _known([job.id for job in keyed])
+    # also those without a key, so that the first refusal of the batch is the one that is told
+    known = yield from _known([job.id for job in jobs] if keyed else [])
     held = yield from holds.take(changes, [job for job in keyed if job.id not in known])
     answers: dict[int, Enqueued] = {}
     new: list[tuple[int, PreparedJob]] = []
     for place, job in enumerate(jobs):
         if job.id in known:
+            check_repeat(job, known[job.id])
             answers[place] = Enqueued(job.id, created=False)
         elif job.unique is not None and (holder := held[job.unique.name]).job_id != job.id:
             answers[place] = yield from _meet(changes, job, holder)
@@ -179,11 +220,22 @@ def _parts(jobs: Sequence[PreparedJob]) -> Iterable[Sequence[PreparedJob]]:
         yield part
 
 
-def _known(ids: Sequence[JobId]) -> Work[set[str]]:
+def _known(ids: Sequence[JobId]) -> Work[dict[JobId, _Known]]:
     if not ids:
-        return set()
+        return {}
     rows = yield Statement("known_ids", [ids])
-    return {row[0] for row in rows}
+    return {row[0]: _Known(*row) for row in rows}
+
+
+def _spoiled_if_refused(check: Work[None]) -> Work[None]:
+    """Do `check`; when it refuses what is partly written, let the caller's transaction end by a rollback alone."""
+    try:
+        yield from check
+    except (IdConflict, StoreUnavailable) as refused:
+        with suppress(Exception):
+            yield Statement("spoil")
+        refused.args = (f"{refused}; your transaction can only be rolled back now: begin it again",)
+        raise
 
 
 def _meet(changes: Changes, job: PreparedJob, holder: holds.Holder) -> Work[Enqueued]:

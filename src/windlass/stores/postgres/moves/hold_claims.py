@@ -1,10 +1,10 @@
 """While a claim is held: renewals, the fence of a transaction, progress and log lines."""
 
 from collections.abc import Container, Iterator, Sequence
-from datetime import timedelta
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
+from windlass.core.commands import RenewClaims, WriteNotes
 from windlass.core.ids import JobId
 from windlass.core.job import Note, Progress, Token
 from windlass.core.names import LOG_LINES_KEPT, MAX_LOG_LINE, shortened
@@ -18,18 +18,16 @@ class Untouched(Renewed):
     """The claim holds, but somebody has its job locked: its lease ends when it did before."""
 
 
-def renew(changes: Changes, claims: Sequence[tuple[JobId, Token]], lease: timedelta) -> Work[list[Renewed | None]]:
+def renew(changes: Changes, command: RenewClaims) -> Work[list[Renewed | None]]:
     """Extend leases, and wait for nobody: an answer that is `Untouched` may be asked for again by `renew_locked`."""
-    rows = yield Statement("renew", [changes.now, lease, *_columns(claims)])
-    return _renewed(claims, rows)
+    rows = yield Statement("renew", [changes.now, command.lease, *_columns(command.claims)])
+    return _renewed(command.claims, rows)
 
 
-def renew_locked(
-    changes: Changes, claims: Sequence[tuple[JobId, Token]], lease: timedelta
-) -> Work[list[Renewed | None]]:
+def renew_locked(changes: Changes, command: RenewClaims) -> Work[list[Renewed | None]]:
     """Extend leases, waiting for whoever has the jobs locked."""
-    rows = yield Statement("renew_locked", [changes.now, lease, *_columns(claims)])
-    return _renewed(claims, rows)
+    rows = yield Statement("renew_locked", [changes.now, command.lease, *_columns(command.claims)])
+    return _renewed(command.claims, rows)
 
 
 def fence(claims: Sequence[tuple[JobId, Token]]) -> Work[list[bool]]:
@@ -81,11 +79,12 @@ class _Line(NamedTuple):
     delivery: int
 
 
-def note(changes: Changes, notes: Sequence[Note]) -> Work[list[bool | None]]:
+def note(changes: Changes, command: WriteNotes) -> Work[list[bool | None]]:
     """Write what running jobs report of themselves, and wait for nobody; the last lines of each are kept.
 
     None for each whose claim holds, but whose job somebody has locked.
     """
+    notes = command.notes
     rows = yield Statement("noting", _columns([(note.job_id, note.token) for note in notes]))
     pages = {(job_id, token): _Page(seq, delivery, last) for seq, job_id, token, delivery, last, free in rows if free}
     locked = {(job_id, token) for _, job_id, token, _, _, free in rows if not free}

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from windlass.core.ids import JobId
 from windlass.core.job import PreparedJob
 from windlass.core.moving import HeldKey
+from windlass.core.queries import ListTimedKeys
 from windlass.core.unique import Hold, digest, key_of
 from windlass.kit.unique_keys import NO_KEY, Kept, as_it_was
 from windlass.stores.postgres.rows import Standing
@@ -46,9 +47,9 @@ def take_over(changes: Changes, keys: Sequence[HeldKey]) -> Work[dict[str, JobId
     return {name: holder.job_id for name, holder in held.items()}
 
 
-def timed(changes: Changes, limit: int) -> Work[list[HeldKey]]:
+def timed(changes: Changes, query: ListTimedKeys) -> Work[list[HeldKey]]:
     """Return keys that only time frees, and that it has not freed yet."""
-    rows = yield Statement("timed_keys", [changes.now, limit])
+    rows = yield Statement("timed_keys", [changes.now, query.limit])
     return [HeldKey(name, JobId(job_id), "time", at, bytes(text)) for name, job_id, at, text in rows]
 
 

@@ -1,11 +1,7 @@
 """What is kept beside jobs: the caller's own values, locks, servers, the audit."""
 
-from collections.abc import Sequence
-from datetime import timedelta
-
-from windlass.core.looks import AuditEntry, ServerRecord
-from windlass.core.requests import KvAny, KvWrite
-from windlass.core.stats import TimingCount
+from windlass.core import commands
+from windlass.core.requests import KvAny
 from windlass.core.topics import lock_topic
 from windlass.kit.records import in_utf8, server_text
 from windlass.stores.postgres.moves.enqueue import write_kv
@@ -13,9 +9,9 @@ from windlass.stores.postgres.rows import json_text, plain_text
 from windlass.stores.postgres.work import Changes, Statement, Work
 
 
-def kv_write(_: Changes, write: KvWrite) -> Work[bool]:
+def write_kv_if(_: Changes, command: commands.WriteKv) -> Work[bool]:
     """Write a value if its condition holds; the comparison and the write are one statement."""
-    key, value, expected = write
+    key, value, expected = command.write
     if isinstance(expected, KvAny):
         yield from write_kv({key: value})
         return True
@@ -34,39 +30,40 @@ def _write_if_absent(key: bytes, value: bytes | None) -> Work[bool]:
     return bool((yield Statement("kv_insert", [key, value])))
 
 
-def lock(changes: Changes, name: str, holder: str, ttl: timedelta) -> Work[bool]:
+def take_lock(changes: Changes, command: commands.TakeLock) -> Work[bool]:
     """Take or renew a lock that is free, over, or the caller's own."""
-    rows = yield Statement("lock", [changes.now, name, holder, ttl])
+    rows = yield Statement("lock", [changes.now, command.name, command.holder, command.ttl])
     return bool(rows)
 
 
-def unlock(changes: Changes, name: str, holder: str) -> Work[bool]:
-    """Let go of a lock; one that is over was not the caller's any more."""
-    rows = yield Statement("unlock", [changes.now, name, holder])
+def free_lock(changes: Changes, command: commands.FreeLock) -> Work[bool]:
+    """Free a lock; one that is over was not the caller's any more."""
+    rows = yield Statement("unlock", [changes.now, command.name, command.holder])
     if not rows:
         return False
-    changes.topics.add(lock_topic(name))
+    changes.topics.add(lock_topic(command.name))
     return bool(rows[0][0])
 
 
-def beat(changes: Changes, server: ServerRecord) -> Work[None]:
+def write_heartbeat(changes: Changes, command: commands.WriteHeartbeat) -> Work[None]:
     """Write that a server is live."""
-    yield Statement("beat", [changes.now, server.id, server_text(server)])
+    yield Statement("beat", [changes.now, command.server.id, server_text(command.server)])
 
 
-def leave(_: Changes, server_id: str) -> Work[None]:
-    """Take a server out."""
-    yield Statement("leave", [server_id])
+def remove_server(_: Changes, command: commands.RemoveServer) -> Work[None]:
+    """Remove the record of a server."""
+    yield Statement("leave", [command.server_id])
 
 
-def write_timings(_: Changes, timings: Sequence[TimingCount]) -> Work[None]:
+def write_timings(_: Changes, command: commands.WriteTimings) -> Work[None]:
     """Add counts to those that are kept."""
-    if timings:
-        yield Statement("write_timings", [list(column) for column in zip(*timings, strict=True)])
+    if command.timings:
+        yield Statement("write_timings", [list(column) for column in zip(*command.timings, strict=True)])
 
 
-def write_audit(_: Changes, entries: Sequence[AuditEntry]) -> Work[None]:
+def write_audit(_: Changes, command: commands.WriteAudit) -> Work[None]:
     """Keep what people did."""
+    entries = command.entries
     columns = [
         [entry.at for entry in entries],
         [plain_text(entry.actor) for entry in entries],

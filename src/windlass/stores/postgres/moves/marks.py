@@ -5,19 +5,28 @@ each look at the head of a line would step over all of them. A mark says that no
 How that can be known, and what must hold for whoever writes jobs, is told in docs/decisions/0013-marks.md.
 """
 
+import logging
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from windlass.kit.damage import DamageLog, shown
 from windlass.stores.postgres.rows import Standing
+from windlass.stores.postgres.timestamps import TOO_EARLY
 from windlass.stores.postgres.work import Row, Statement, Work
 
-BEGINNING: Final = datetime(1, 1, 2, tzinfo=UTC)
-"""Before all jobs; not the very first moment, which the driver takes for minus infinity, without a zone."""
+BEGINNING: Final = TOO_EARLY
+"""Before all jobs, also before one whose time is damaged."""
+NO_LEASE_MARK: Final = datetime(1, 1, 2, tzinfo=UTC)
+"""Kept where there is no mark of leases; not the first moment, which the driver takes for minus infinity."""
 MOST_MARKS: Final = 8
 """How many priorities of a queue have marks: each is one more place where every claim looks."""
 PREPARED: Final = "-1/"
 """How the name of a prepared transaction begins once the server was restarted: it has no process."""
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?[+-]\d\d(:\d\d)?")
+"""How Postgres writes a time with its zone, in its own format for dates."""
+_damaged: Final = DamageLog(logging.getLogger("windlass.postgres"))
 
 
 class Ready(NamedTuple):
@@ -117,11 +126,32 @@ def check(queue: str) -> Work[bool]:
 
 def check_leases() -> Work[bool]:
     """Drop the mark of running jobs if it cannot be right, as `check` does."""
-    now, mark = yield from _mark(Leases())
-    if not (yield from _is_wrong(Leases(), mark, now)):
+    now, mark, damaged = yield from _lease_mark()
+    if not damaged and (mark is None or not (yield from _is_wrong(Leases(), mark, now))):
         return False
-    yield Statement("set_lease_mark", [BEGINNING])
+    yield Statement("set_lease_mark", [NO_LEASE_MARK])
     return True
+
+
+def lease_mark() -> Work[datetime | None]:
+    """Return the time before which no lease ends; None where none is kept, or one that cannot be read."""
+    _, mark, _ = yield from _lease_mark()
+    return mark
+
+
+def _lease_mark() -> Work[tuple[datetime, datetime | None, bool]]:
+    """Return the time, the mark of leases, and whether what is stored for it is damaged."""
+    [(now, stored)] = yield Statement("lease_mark")
+    if stored is None:
+        return now, None, False
+    try:
+        mark = datetime.fromisoformat(stored).astimezone(UTC) if _TIME.fullmatch(stored) else None
+    except (ValueError, OverflowError):
+        mark = None
+    if mark is None:
+        _damaged.log("the mark of leases is damaged and is not used: %s", shown(stored))
+        return now, None, True
+    return now, mark if mark > NO_LEASE_MARK else None, False
 
 
 def _is_any_wrong(queue: str) -> Work[bool]:
@@ -129,6 +159,9 @@ def _is_any_wrong(queue: str) -> Work[bool]:
     if not rows:
         return False
     now, marks = rows[0][0], _marks(rows[0][1:])
+    if not _are_pairs(rows[0][1:]):
+        _damaged.log("the marks of a queue are no pairs of priority and time, and are not used: %s", repr(queue))
+        return True
     lines: list[Ready | Due] = [Ready(queue, priority) for priority in marks.ready]
     if marks.due is not None:
         lines.append(Due(queue))
@@ -145,7 +178,7 @@ def _is_wrong(line: Line, mark: datetime, now: datetime) -> Work[bool]:
 def _mark(line: Line) -> Work[tuple[datetime, datetime]]:
     """Return the time, and the mark as it is."""
     if isinstance(line, Leases):
-        [(now, mark)] = yield Statement("lease_mark")
+        now, mark, _ = yield from _lease_mark()
         return now, mark or BEGINNING
     yield Statement("mark_queue", [line.queue])
     [(now, *marks)] = yield Statement("marks_of", [line.queue])
@@ -177,7 +210,16 @@ def _raise_lease_mark(to: datetime) -> Work[bool]:
 
 def _marks(row: Row) -> Marks:
     priorities, marks, due = row
-    return Marks(dict(zip(priorities, marks, strict=True)), due)
+    return Marks(dict(zip(priorities, marks, strict=True)) if _are_pairs(row) else {}, due)
+
+
+def _are_pairs(row: Row) -> bool:
+    """Whether there is one mark for each priority; the statements that use marks pass by those that are no pairs."""
+    priorities, marks, _ = row
+    return len(priorities) == len(marks) and all(
+        isinstance(priority, int) and isinstance(mark, datetime)
+        for priority, mark in zip(priorities, marks, strict=True)
+    )
 
 
 def _of(marks: Marks, line: Ready | Due) -> datetime:

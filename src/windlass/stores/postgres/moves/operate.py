@@ -1,8 +1,8 @@
 """What people do to jobs: cancel, retry, delete, reschedule, pause."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 
+from windlass.core import commands
 from windlass.core.ids import JobId
 from windlass.core.requests import CancelOutcome, Changed
 from windlass.core.retention import Retention
@@ -11,19 +11,17 @@ from windlass.core.states import WAITING, State
 from windlass.core.topics import ENDS, FLAGS, PAUSES
 from windlass.kit.records import STATES
 from windlass.stores.postgres.moves import ends, holds
-from windlass.stores.postgres.moves.departure import refuse_if_moved
 from windlass.stores.postgres.rows import Standing
 from windlass.stores.postgres.work import CANCELLED, Changes, Statement, Work
 
 
-def cancel(changes: Changes, ids: Sequence[JobId], retention: Retention) -> Work[list[CancelOutcome]]:
+def cancel(changes: Changes, command: commands.CancelJobs) -> Work[list[CancelOutcome]]:
     """End waiting jobs and flag running ones."""
-    jobs = yield from _standing(ids)
+    jobs = yield from _standing(command.ids)
     yield from _flag(changes, [job for job in jobs.values() if job.state is State.RUNNING])
-    yield from _end(changes, [job for job in jobs.values() if job.state.waiting], retention)
-    yield from changes.flush()
+    yield from _end(changes, [job for job in jobs.values() if job.state.waiting], command.retention)
     outcomes: list[CancelOutcome] = []
-    for job_id in ids:
+    for job_id in command.ids:
         outcomes.append(_outcome(jobs.get(job_id)))
         if outcomes[-1] is CancelOutcome.REMOVED:
             # the second mention of it finds it cancelled
@@ -31,55 +29,54 @@ def cancel(changes: Changes, ids: Sequence[JobId], retention: Retention) -> Work
     return outcomes
 
 
-def retry(changes: Changes, ids: Sequence[JobId]) -> Work[list[Changed]]:
+def retry(changes: Changes, command: commands.RetryJobs) -> Work[list[Changed]]:
     """Give dead and cancelled jobs a new life."""
+    ids = command.ids
     jobs = yield from _standing(ids)
     chosen = [job for job in jobs.values() if job.state in (State.DEAD, State.CANCELLED)]
     refused = yield from holds.take_again(changes, chosen)
     taken = [job for job in chosen if job.id not in refused]
     if taken:
-        yield Statement("retry", [changes.now, [job.seq for job in taken]])
+        seqs = [job.seq for job in taken]
+        yield Statement("note_retry", [changes.now, seqs])
+        yield Statement("retry", [changes.now, seqs])
     for job in taken:
         changes.moved(job.queue, job.state, State.PENDING)
         changes.ready(job.queue)
-    yield from changes.flush()
     answers = _answers(ids, jobs, taken, again=Changed.WRONG_STATE)
     return [Changed.KEY_HELD if job_id in refused else answer for job_id, answer in zip(ids, answers, strict=True)]
 
 
-def delete(changes: Changes, ids: Sequence[JobId]) -> Work[list[Changed]]:
+def delete(changes: Changes, command: commands.DeleteJobs) -> Work[list[Changed]]:
     """Delete finished jobs."""
-    jobs = yield from _standing(ids)
+    jobs = yield from _standing(command.ids)
     chosen = [job for job in jobs.values() if job.state in FINISHED]
     yield from ends.forget([job.seq for job in chosen])
     for job in chosen:
         changes.moved(job.queue, job.state, None)
-    yield from changes.flush()
-    return _answers(ids, jobs, chosen, again=Changed.NOT_FOUND)
+    return _answers(command.ids, jobs, chosen, again=Changed.NOT_FOUND)
 
 
-def reschedule(changes: Changes, ids: Sequence[JobId], run_at: datetime | None) -> Work[list[Changed]]:
+def reschedule(changes: Changes, command: commands.RescheduleJobs) -> Work[list[Changed]]:
     """Give waiting jobs another time."""
-    jobs = yield from _standing(ids)
+    jobs = yield from _standing(command.ids)
     chosen = [job for job in jobs.values() if job.state in WAITING]
     if chosen:
-        rows = yield Statement("reschedule", [changes.now, run_at, [job.seq for job in chosen]])
+        rows = yield Statement("reschedule", [changes.now, command.run_at, [job.seq for job in chosen]])
         states = {job_id: STATES[state] for job_id, state in rows}
         for job in chosen:
             changes.moved(job.queue, job.state, states[job.id])
             changes.ready(job.queue)
-    yield from changes.flush()
-    return _answers(ids, jobs, chosen, again=Changed.DONE)
+    return _answers(command.ids, jobs, chosen, again=Changed.DONE)
 
 
-def set_paused(changes: Changes, queue: str, *, paused: bool) -> Work[None]:
+def set_paused(changes: Changes, command: commands.SetPaused) -> Work[None]:
     """Stop or start giving claims from a queue; a pause holds once this is committed and `barrier` has passed."""
-    yield Statement("pause", [queue, paused])
-    yield from refuse_if_moved()
-    if paused:
+    yield Statement("pause", [command.queue, command.paused])
+    if command.paused:
         changes.topics.add(PAUSES)
     else:
-        changes.ready(queue)
+        changes.ready(command.queue)
 
 
 def barrier() -> Work[None]:

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from typing import Final
 
+from windlass.core.commands import DeleteMoved
 from windlass.core.ids import JobId
 from windlass.core.moving import HeldKey, Packed
+from windlass.core.queries import PackJobs
 from windlass.core.states import WAITING
 from windlass.core.topics import SCHEDULES
-from windlass.stores.postgres.looks import whole_job
 from windlass.stores.postgres.moves import ends, holds
 from windlass.stores.postgres.moves.departure import goes_by
+from windlass.stores.postgres.queries import whole_job
 from windlass.stores.postgres.rows import Standing
 from windlass.stores.postgres.work import Changes, Many, Row, Statement, Work
 
@@ -20,49 +22,44 @@ BYTES_AT_ONCE: Final = 32 * 1024 * 1024
 _KEY_COLUMNS: Final = 4
 
 
-def pack(changes: Changes, queue: str, *, near: int | None, limit: int) -> Work[Packed]:
-    """Return the first waiting jobs of `queue` with the keys that they hold.
+def pack(changes: Changes, query: PackJobs, *, near: int | None) -> Work[Packed]:
+    """Return the first waiting jobs of a queue with the keys that they hold.
 
     With `near`, the number that the last parcel began with, those behind it come first, so that not all have to be
-    looked at for every parcel.
+    looked at for every parcel. Damaged jobs are left out.
     """
-    found = yield from _first(queue, near, limit)
-    if not found:
-        return Packed((), ())
-    rows = yield Statement("pack", [changes.now, _cut(found)])
-    jobs = [whole_job(row[:-_KEY_COLUMNS]) for row in rows]
-    keys = [_key(job.id, row[-_KEY_COLUMNS:]) for job, row in zip(jobs, rows, strict=True)]
-    return Packed(jobs, [key for key in keys if key is not None])
+    damaged: list[int] = []
+    while found := (yield from _first(query.queue, near, query.limit, damaged)):
+        rows = yield Statement("pack", [changes.now, _cut(found)])
+        whole = [(whole_job(row[:-_KEY_COLUMNS]), row[-_KEY_COLUMNS:]) for row in rows]
+        sound = [(job, key) for job, key in whole if job.damage is None]
+        if sound:
+            keys = [_key(job.id, key) for job, key in sound]
+            return Packed([job for job, _ in sound], [key for key in keys if key is not None])
+        damaged += [seq for seq, *_ in rows]
+    return Packed((), ())
 
 
-def let_go(
-    changes: Changes,
-    *,
-    move: str | None = None,
-    jobs: Sequence[JobId] = (),
-    keys: Sequence[str] = (),
-    kv: Sequence[bytes] = (),
-    schedules: Sequence[str] = (),
-) -> Work[bool]:
+def let_go(changes: Changes, command: DeleteMoved) -> Work[bool]:
     """Forget what another store has now; of jobs only those that wait."""
-    if not (yield from goes_by(move)):
+    if not (yield from goes_by(command.move)):
         return False
-    if jobs:
-        yield from _let_go_jobs(changes, jobs)
-    if keys:
-        yield Statement("let_go_keys", [list(keys)])
-    if kv:
-        yield Many("kv_delete", [(key,) for key in sorted(kv)])
-    if schedules:
-        yield Many("remove_schedule", [(schedule_id,) for schedule_id in sorted(schedules)])
+    if command.jobs:
+        yield from _let_go_jobs(changes, command.jobs)
+    if command.keys:
+        yield Statement("let_go_keys", [list(command.keys)])
+    if command.kv:
+        yield Many("kv_delete", [(key,) for key in sorted(command.kv)])
+    if command.schedules:
+        yield Many("remove_schedule", [(schedule_id,) for schedule_id in sorted(command.schedules)])
         changes.topics.add(SCHEDULES)
     return True
 
 
-def _first(queue: str, near: int | None, limit: int) -> Work[Sequence[Row]]:
-    if near is not None and (rows := (yield Statement("waiting_near", [queue, near, LOOKED_AT, limit]))):
+def _first(queue: str, near: int | None, limit: int, without: Sequence[int]) -> Work[Sequence[Row]]:
+    if near is not None and (rows := (yield Statement("waiting_near", [queue, near, LOOKED_AT, limit, without]))):
         return rows
-    return (yield Statement("waiting_first", [queue, limit]))
+    return (yield Statement("waiting_first", [queue, limit, without]))
 
 
 def _cut(found: Sequence[Row]) -> list[int]:

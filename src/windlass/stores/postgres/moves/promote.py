@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from windlass.core.commands import PromoteJobs
 from windlass.core.states import State
 from windlass.stores.postgres.work import Changes, Statement, Work
 
@@ -19,12 +20,12 @@ def promote_queues(changes: Changes, queues: Sequence[str], limit: int) -> Work[
     return sum(count for *_, count in rows)
 
 
-def promote(changes: Changes, limit: int) -> Work[int]:
+def promote(changes: Changes, command: PromoteJobs) -> Work[int]:
     """Promote up to `limit` due jobs, of whichever queues; return how many."""
     rows = yield Statement("due_queues", [changes.now])
     queues = sorted(row[0] for row in rows)
     if not queues:
         return 0
-    done = yield from promote_queues(changes, queues, limit)
+    done = yield from promote_queues(changes, queues, command.limit)
     yield from changes.flush()
     return done

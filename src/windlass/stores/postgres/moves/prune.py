@@ -10,6 +10,8 @@ from windlass.core.retention import Retention
 from windlass.core.states import State
 from windlass.kit.records import STATES
 from windlass.stores.postgres.moves import ends
+from windlass.stores.postgres.queries import note_damaged_counts
+from windlass.stores.postgres.timestamps import TOO_LATE
 from windlass.stores.postgres.work import Changes, Statement, Work
 
 AT_ONCE: Final = 10_000
@@ -117,7 +119,12 @@ def _too_many(records: Counter[End], retention: Retention) -> list[Wanted]:
     most = retention.most
     if most is None:
         return []
-    return [Wanted(end, None, count - most) for end, count in sorted(records.items()) if count > most]
+    return [
+        Wanted(end, None, count - most)
+        for end, count in sorted(records.items())
+        # by a damaged count all records would be too many
+        if count > most and not note_damaged_counts(end.queue, [count])
+    ]
 
 
 def _delete(
@@ -140,7 +147,9 @@ def _delete(
     for seq, queue, state, finished_at in rows:
         end = End(queue, STATES[state])
         gone[end] += 1
-        last[end] = Place(finished_at, seq)
+        if finished_at is not TOO_LATE:
+            # behind a damaged time the sound ones would be passed by
+            last[end] = Place(finished_at, seq)
     for end, count in gone.items():
         changes.moved(end.queue, end.state, None, count)
     return gone

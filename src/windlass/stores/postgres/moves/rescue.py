@@ -1,38 +1,45 @@
 """Rescue: claims whose lease ran out are taken back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from windlass.core.commands import RescueClaims
 from windlass.core.duration import ZERO
 from windlass.core.requests import Rescued, RescueRequest
-from windlass.core.retention import Retention
 from windlass.core.states import State
 from windlass.core.topics import ENDS, FLAGS
 from windlass.core.verdict import LEASE_EXPIRED, ORPHANED
 from windlass.kit.unique_keys import after_attempt
 from windlass.stores.postgres.moves import ends
 from windlass.stores.postgres.moves.ends import Ended, Ending, Waiting
+from windlass.stores.postgres.moves.marks import lease_mark
 from windlass.stores.postgres.rows import Standing
 from windlass.stores.postgres.work import DEAD, RESCUED, Changes, Statement, Work
 
 
-def rescue(changes: Changes, request: RescueRequest, retention: Retention) -> Work[list[Rescued]]:
-    """Take back the claims that `request` means; those whose job somebody has locked are left for the next time."""
-    rows = yield Statement("expired", _parameters(changes, request))
-    return (yield from _take_back(changes, [Standing(*row) for row in rows], request, retention))
+def rescue(changes: Changes, command: RescueClaims) -> Work[list[Rescued]]:
+    """Take back the claims that are asked for; those whose job is locked are left for the next time."""
+    mark = yield from lease_mark()
+    rows = yield Statement("expired", [*_parameters(changes, command.request), mark])
+    return (yield from _take_back(changes, [Standing(*row) for row in rows], command))
 
 
-def rescue_one(changes: Changes, seq: int, request: RescueRequest, retention: Retention) -> Work[list[Rescued]]:
-    """Take back one claim that `expired_seqs` found, if it is still there to be taken.
+def rescue_of(seq: int) -> Callable[[Changes, RescueClaims], Work[list[Rescued]]]:
+    """Return the step that takes back one claim that `expired_seqs` found, if it is still there to be taken.
 
     For when one job that cannot be written stands in the way of all the others.
     """
-    rows = yield Statement("expired_one", [changes.now, request.force, seq])
-    return (yield from _take_back(changes, [Standing(*row) for row in rows], request, retention))
+
+    def rescue_one(changes: Changes, command: RescueClaims) -> Work[list[Rescued]]:
+        rows = yield Statement("expired_one", [changes.now, command.request.force, seq])
+        return (yield from _take_back(changes, [Standing(*row) for row in rows], command))
+
+    return rescue_one
 
 
 def expired_seqs(changes: Changes, request: RescueRequest) -> Work[list[int]]:
     """Return the numbers of the jobs whose claims `request` means."""
-    rows = yield Statement("expired_seqs", _parameters(changes, request))
+    mark = yield from lease_mark()
+    rows = yield Statement("expired_seqs", [*_parameters(changes, request), mark])
     return [row[0] for row in rows]
 
 
@@ -42,11 +49,10 @@ def _parameters(changes: Changes, request: RescueRequest) -> list[object]:
     return [changes.now, request.force, queues, workers, request.limit]
 
 
-def _take_back(
-    changes: Changes, jobs: Sequence[Standing], request: RescueRequest, retention: Retention
-) -> Work[list[Rescued]]:
+def _take_back(changes: Changes, jobs: Sequence[Standing], command: RescueClaims) -> Work[list[Rescued]]:
     if not jobs:
         return []
+    request, retention = command.request, command.retention
     failure = ORPHANED if request.force and request.to == "dead" else LEASE_EXPIRED
     rescued = [Rescued(job.id, _next_state(job, request)) for job in jobs]
     waiting = [
@@ -63,7 +69,6 @@ def _take_back(
     yield from ends.wait_again_many(changes, waiting)
     yield from ends.finish_many(changes, endings)
     _tell(changes, jobs, endings)
-    yield from changes.flush()
     return rescued
 
 

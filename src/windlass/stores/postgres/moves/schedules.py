@@ -1,39 +1,41 @@
 """Schedules: written and removed by people and code, and fired with the jobs that they make."""
 
+from windlass.core import commands
 from windlass.core.failpoint import reach, removed
 from windlass.core.ids import JobId
-from windlass.core.schedule import Fired, FireOutcome, Firing, Schedule
+from windlass.core.schedule import Fired, FireOutcome, Firing
 from windlass.core.topics import SCHEDULES
-from windlass.kit.records import STATES
 from windlass.stores.postgres.moves.enqueue import insert_any
+from windlass.stores.postgres.rows import state_of
 from windlass.stores.postgres.schedule_rows import ScheduleStanding, schedule_values
 from windlass.stores.postgres.work import Changes, Statement, Work
 
 
-def write(changes: Changes, schedule: Schedule, expected: int | None) -> Work[int | None]:
+def write(changes: Changes, command: commands.WriteSchedule) -> Work[int | None]:
     """Write a schedule if its revision is the expected one; return the new one."""
-    values = schedule_values(schedule)
-    if expected is None:
+    values = schedule_values(command.schedule)
+    if command.expected is None:
         rows = yield Statement("insert_schedule", values)
     else:
-        rows = yield Statement("update_schedule", [*values, expected])
+        rows = yield Statement("update_schedule", [*values, command.expected])
     if not rows:
         return None
     changes.topics.add(SCHEDULES)
     return int(rows[0][0])
 
 
-def remove(changes: Changes, schedule_id: str) -> Work[bool]:
+def remove(changes: Changes, command: commands.RemoveSchedule) -> Work[bool]:
     """Remove a schedule; its jobs stay."""
-    rows = yield Statement("remove_schedule", [schedule_id])
+    rows = yield Statement("remove_schedule", [command.schedule_id])
     if not rows:
         return False
     changes.topics.add(SCHEDULES)
     return True
 
 
-def fire(changes: Changes, firing: Firing) -> Work[Fired]:
+def fire(changes: Changes, command: commands.FireSchedule) -> Work[Fired]:
     """Enqueue the jobs of a schedule and move its next run on, both or neither."""
+    firing = command.firing
     schedule = yield from _standing(changes, firing.schedule_id)
     if schedule is None or not _may_fire(schedule, firing):
         return Fired(FireOutcome.LOST, None if schedule is None else schedule.last_job_id)
@@ -46,7 +48,6 @@ def fire(changes: Changes, firing: Firing) -> Work[Fired]:
     reach("postgres.fire.before_move")
     last_job_id = made[-1].id if made else schedule.last_job_id
     yield from _move(_after(schedule._replace(last_job_id=last_job_id), firing))
-    yield from changes.flush()
     return Fired(FireOutcome.DONE, last_job_id)
 
 
@@ -65,7 +66,7 @@ def _unfinished(job_id: JobId | None) -> Work[bool]:
     if job_id is None:
         return False
     rows = yield Statement("glance", [[job_id]])
-    return bool(rows) and not STATES[rows[0][1]].finished
+    return bool(rows) and not state_of(rows[0][1]).finished
 
 
 def _after(schedule: ScheduleStanding, firing: Firing) -> ScheduleStanding:

@@ -7,7 +7,7 @@ import msgspec
 
 from windlass.core import fence
 from windlass.core.duration import ZERO
-from windlass.core.errors import StoreUnavailable, UniqueConflict
+from windlass.core.errors import JobConflict, StoreUnavailable
 from windlass.core.failpoint import reach
 from windlass.core.ids import JobId
 from windlass.core.requests import Settled, Settlement, SettleResult
@@ -19,7 +19,7 @@ from windlass.kit.unique_keys import after_attempt
 from windlass.stores.postgres.moves import ends, holds
 from windlass.stores.postgres.moves.ends import Ended, Ending, Waiting
 from windlass.stores.postgres.moves.enqueue import insert_any, write_kv
-from windlass.stores.postgres.moves.receipts import receipt, write_receipt
+from windlass.stores.postgres.moves.receipts import receipt, reply_of, write_receipt
 from windlass.stores.postgres.rows import Standing
 from windlass.stores.postgres.work import CANCELLED, DEAD, RETRIED, SUCCEEDED, Changes, Rows, Statement, Work
 
@@ -54,7 +54,7 @@ def settled_before(request_id: str) -> Work[list[SettleResult] | None]:
     kept = yield from receipt(request_id)
     if kept is None or kept.reply is None:
         return None
-    return [_answer(one) for one in msgspec.json.decode(kept.reply, type=list[_Kept])]
+    return reply_of(request_id, kept.reply, _answers)
 
 
 def settle_all(
@@ -111,6 +111,10 @@ def _kept(result: SettleResult) -> object:
     return (str(result), result.retryable) if isinstance(result, StoreUnavailable) else kept_result(result)
 
 
+def _answers(reply: str) -> list[SettleResult]:
+    return [_answer(one) for one in msgspec.json.decode(reply, type=list[_Kept])]
+
+
 def _answer(kept: _Kept) -> SettleResult:
     match kept:
         case [str() as text, bool() as retryable]:
@@ -144,7 +148,7 @@ def _settle_with(changes: Changes, job: Standing, settlement: Settlement) -> Wor
         reach("postgres.settle.before_then")
         yield from insert_any(changes, settlement.then)
         yield from write_kv(settlement.kv)
-    except UniqueConflict as conflict:
+    except JobConflict as conflict:
         yield Statement("back_to_savepoint")
         changes.back_to(mark)
         return conflict

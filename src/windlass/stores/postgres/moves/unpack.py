@@ -3,11 +3,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from windlass.core.commands import TakeKeys, UnpackJobs
 from windlass.core.ids import JobId
 from windlass.core.job import Job
-from windlass.core.moving import HeldKey, Parcel, Unpacked
-from windlass.kit.records import STATES, headers_text
+from windlass.core.moving import HeldKey, Unpacked
+from windlass.core.queries import GetUnpacked
+from windlass.kit.records import STATES, headers_text, log_lines_of
 from windlass.stores.postgres.moves import holds
+from windlass.stores.postgres.moves.ends import NO_FAILURE
+from windlass.stores.postgres.moves.enqueue import check_ids
 from windlass.stores.postgres.rows import json_text, plain_text
 from windlass.stores.postgres.work import ENQUEUED, Changes, Row, Statement, Work
 
@@ -23,8 +27,12 @@ class _Come(NamedTuple):
     job: Job
 
 
-def unpack(changes: Changes, parcel: Parcel) -> Work[bool]:
-    """Put the jobs of a parcel in line, with their keys, history and log; False unless it is the next one."""
+def unpack(changes: Changes, command: UnpackJobs) -> Work[bool]:
+    """Put the jobs of a parcel in line, with their keys, history and log; False unless it is the next one.
+
+    Raises `IdConflict` in the middle when another job has one of the ids, and then all must be undone.
+    """
+    parcel = command.parcel
     jobs = parcel.packed.jobs
     turn = yield Statement("take_turn", [parcel.move, parcel.queue, parcel.number, [job.id for job in jobs]])
     if not turn:
@@ -37,20 +45,28 @@ def unpack(changes: Changes, parcel: Parcel) -> Work[bool]:
     rows: list[Row] = []
     for part in _parts(jobs):
         rows += yield Statement("unpack", [changes.now, parcel.queue, *_columns(part, keys)])
+    if len(rows) < len(jobs):
+        yield from check_ids(jobs)
     if any(marks for (marks,) in held):
         yield Statement("lower_marks", _places(parcel.queue, rows))
     known = {job.id: job for job in jobs}
     come = [_Come(seq, known[job_id]) for seq, job_id, *_ in rows]
-    yield from _take_keys(changes, [keys[job.id] for _, job in come if job.id in keys])
+    yield from _take_keys_of_jobs(changes, [keys[job.id] for _, job in come if job.id in keys])
     yield from _write_history(come)
     yield from _write_log(come)
     _count(changes, parcel.queue, rows)
     return True
 
 
-def unpacked(move: str, queue: str) -> Work[Unpacked | None]:
+def take_keys(changes: Changes, command: TakeKeys) -> Work[None]:
+    """Let keys be held here, those that are free."""
+    yield from holds.take_over(changes, command.keys)
+
+
+def unpacked(changes: Changes, query: GetUnpacked) -> Work[Unpacked | None]:
     """Return the last parcel of a move and a queue."""
-    rows = yield Statement("unpacked", [move, queue])
+    del changes
+    rows = yield Statement("unpacked", [query.move, query.queue])
     return Unpacked(rows[0][0], [JobId(job_id) for job_id in rows[0][1]]) if rows else None
 
 
@@ -94,7 +110,7 @@ def _columns(jobs: Sequence[Job], keys: dict[JobId, HeldKey]) -> list[object]:
         [job.limit_key for job in jobs],
         [None if key is None else key.name for key in held],
         [None if key is None else key.until for key in held],
-        [len(job.log) for job in jobs],
+        [log_lines_of(job) for job in jobs],
     ]
 
 
@@ -104,7 +120,7 @@ def _places(queue: str, rows: Sequence[Row]) -> list[object]:
     return [[queue] * len(places), [priority for priority, _ in places], [run_at for _, run_at in places]]
 
 
-def _take_keys(changes: Changes, keys: Sequence[HeldKey]) -> Work[None]:
+def _take_keys_of_jobs(changes: Changes, keys: Sequence[HeldKey]) -> Work[None]:
     """Take the keys of jobs that came in; those whose key another one holds go without it."""
     if not keys:
         return
@@ -117,10 +133,10 @@ def _take_keys(changes: Changes, keys: Sequence[HeldKey]) -> Work[None]:
 def _write_history(come: Sequence[_Come]) -> Work[None]:
     rows: list[Row] = []
     for seq, job in come:
-        for number, attempt, started_at, ended_at, worker, outcome, failure in job.history:
+        for number, attempt, started_at, ended_at, worker, outcome, failure, retried_at in job.history:
             if ended_at is not None and outcome is not None:
-                told = [_text(part) for part in failure or (None, None, None)]
-                rows.append((seq, number, attempt, started_at, ended_at, _text(worker), outcome, *told))
+                told = [_text(part) for part in failure or NO_FAILURE]
+                rows.append((seq, number, attempt, started_at, ended_at, _text(worker), outcome, *told, retried_at))
     for columns in _by_column(rows):
         yield Statement("unpack_deliveries", columns)
 

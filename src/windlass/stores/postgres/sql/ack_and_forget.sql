@@ -22,7 +22,7 @@ freed as (
         and job_id = any(array(select id from done where hold_until in ('claimed', 'finished')))
 ),
 deliveries as (
-    delete from windlass_delivery where seq = any(array(select seq from done where delivery > 1))
+    delete from windlass_delivery where seq = any(array(select seq from done where delivery > 1 or log_lines > 0))
 ),
 lines as (
     delete from windlass_log where seq = any(array(select seq from done where log_lines > 0))

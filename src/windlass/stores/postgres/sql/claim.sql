@@ -1,5 +1,6 @@
 -- The first ready jobs of some queues, strictly in the order of the queues. Nothing is claimed, and the answer says so,
--- when a job has come due that must be promoted first, or when one of a kind is ahead that the caller does not know.
+-- when a job has come due that must be promoted first, when one of a kind is ahead that the caller does not know, or when
+-- one is damaged and must be set aside first.
 with moment as materialized (
     select
         coalesce($1::timestamptz, clock_timestamp()) as now,
@@ -15,7 +16,18 @@ line as materialized (
     from unnest($3::text[]) with ordinality as wanted (queue, place)
     -- with a limit, so that it is never a join that reads the rows of all queues
     left join lateral (
-        select paused, priorities, marks, due_mark from windlass_queue where windlass_queue.queue = wanted.queue limit 1
+        select
+            paused,
+            case when array_ndims(marks) = 1 then marks end as marks,
+            due_mark,
+            case
+                -- damaged marks, which are no pairs, must not hide a job: without priorities they are not used
+                when array_ndims(priorities) = 1 and array_ndims(marks) = 1 and cardinality(priorities) = cardinality(marks)
+                then case when array_position(priorities, null) is null and array_position(marks, null) is null then priorities end
+            end as priorities
+        from windlass_queue
+        where windlass_queue.queue = wanted.queue
+        limit 1
     ) as known on true
     where known.paused is not true and (select moved from moment) is null
     order by wanted.place
@@ -42,7 +54,7 @@ seen as materialized (
             select ready.kind
             from line
             cross join lateral unnest(
-                array_prepend(-1, line.priorities),
+                array_prepend((-2147483648)::integer, line.priorities),
                 array_prepend('-infinity'::timestamptz, line.marks),
                 array_append(line.priorities::bigint[], 2147483648)
             ) as part (priority, mark, below)
@@ -61,18 +73,21 @@ seen as materialized (
     ) as strange
 ),
 heads as materialized (
-    select ready.seq, ready.kind
-    from flag
-    cross join seen
-    cross join line
+    select ready.seq, ready.kind, ready.damaged
+    from line
     -- from one mark to the next: before a mark of its priority no job can wait
     cross join lateral unnest(
-        array_prepend(-1, line.priorities),
+        array_prepend((-2147483648)::integer, line.priorities),
         array_prepend('-infinity'::timestamptz, line.marks),
         array_append(line.priorities::bigint[], 2147483648)
     ) as part (priority, mark, below)
     cross join lateral (
-        select job.seq, job.kind
+        select
+            job.seq,
+            job.kind,
+            (
+                {is_damaged}
+            ) as damaged
         from windlass_job as job
         where job.state = 'pending' and job.queue = line.queue
             and (job.priority, job.run_at) >= (part.priority, part.mark) and job.priority < part.below
@@ -81,22 +96,28 @@ heads as materialized (
         -- skip locked: two servers never wait for each other's rows
         for update skip locked
     ) as ready
-    where not flag.due and not seen.strange
+    -- looked at once, before the queues, where two more joins would look for each row
+    where not (select due from flag) and not (select strange from seen)
     limit $4::integer
 ),
--- also behind those that others have locked
-stranger as materialized (
-    select seen.strange or exists (
-        select from heads
-        where $7::text[] is not null and not (case when kind is null then $8::boolean else kind = any($7::text[]) end)
-    ) as ahead
+-- A strange kind, also behind those that others have locked, or a damaged job: then none is claimed, and the caller first
+-- does what must be done.
+obstacle as materialized (
+    select
+        seen.strange or exists (
+            select from heads
+            where damaged
+                or $7::text[] is not null
+                    and not (case when kind is null then $8::boolean else kind = any($7::text[]) end)
+        ) as ahead
     from seen
 ),
 claimed as (
     update windlass_job
     set state = 'running',
-        attempt = attempt + 1,
-        delivery = delivery + 1,
+        -- a number that something else has written may be the largest there is
+        attempt = least(attempt, 2147483646) + 1,
+        delivery = least(delivery, 2147483646) + 1,
         claimed_at = (select now from moment),
         lease_expires_at = least((select now from moment) + $5::interval, '9999-12-31 23:59:59.999999+00'),
         worker = $6::text,
@@ -105,10 +126,9 @@ claimed as (
         -- in the update itself: every claimed job gets a token of its own
         token = gen_random_uuid()
     -- an array, so that there is no join whose plan could go wrong
-    where seq = any(array(select heads.seq from heads where not (select ahead from stranger)))
+    where seq = any(array(select heads.seq from heads where not (select ahead from obstacle)))
     returning
-        seq, id, queue, kind, payload, codec, headers, tenant, priority, attempt, max_attempts, delivery, created_at,
-        run_at, last_error, cancel_requested, unique_key, parent_id, schedule_id, limit_key, token, hold_until, hold
+        {returned_columns}
 ),
 freed as (
     delete from windlass_hold
@@ -129,12 +149,10 @@ receipt as (
     having count(*) > 0 or $9::boolean
 )
 select
-    moment.now, moment.moved, flag.due, stranger.ahead, claimed.seq, claimed.id::text, claimed.queue, claimed.kind,
-    claimed.payload, claimed.codec, claimed.headers, claimed.tenant, claimed.priority, claimed.attempt, claimed.max_attempts,
-    claimed.delivery, claimed.created_at, claimed.run_at, claimed.last_error, claimed.cancel_requested,
-    claimed.unique_key, claimed.parent_id::text, claimed.schedule_id, claimed.limit_key, claimed.token::text,
-    claimed.hold_until, claimed.hold
+    moment.now, moment.moved, flag.due, obstacle.ahead,
+    case when obstacle.ahead then array(select heads.seq from heads where heads.damaged) end,
+    {claimed_columns}
 from moment
 cross join flag
-cross join stranger
+cross join obstacle
 left join claimed on true

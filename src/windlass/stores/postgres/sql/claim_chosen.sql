@@ -1,6 +1,7 @@
 -- As claim.sql, for what the heads of the queues alone do not tell: the most urgent jobs of all queues together ($10), or
 -- those of some kinds only, with strange ones ahead. The head of each kind is looked at by itself, so that jobs of other kinds
--- cost nothing, however many there are. Others may take what was chosen here before it is locked: `chosen` counts it.
+-- cost nothing, however many there are. Others may take what was chosen here before it is locked: the answer says whether
+-- there was any. With a damaged job among them none is claimed: the caller sets it aside first, and asks again.
 with moment as materialized (
     select
         coalesce($1::timestamptz, clock_timestamp()) as now,
@@ -16,7 +17,18 @@ line as materialized (
     from unnest($3::text[]) with ordinality as wanted (queue, place)
     -- with a limit, so that it is never a join that reads the rows of all queues
     left join lateral (
-        select paused, priorities, marks, due_mark from windlass_queue where windlass_queue.queue = wanted.queue limit 1
+        select
+            paused,
+            case when array_ndims(marks) = 1 then marks end as marks,
+            due_mark,
+            case
+                -- damaged marks, which are no pairs, must not hide a job: without priorities they are not used
+                when array_ndims(priorities) = 1 and array_ndims(marks) = 1 and cardinality(priorities) = cardinality(marks)
+                then case when array_position(priorities, null) is null and array_position(marks, null) is null then priorities end
+            end as priorities
+        from windlass_queue
+        where windlass_queue.queue = wanted.queue
+        limit 1
     ) as known on true
     where known.paused is not true and (select moved from moment) is null
     order by wanted.place
@@ -43,7 +55,7 @@ of_any_kind as (
     cross join lateral (
         select ready.*
         from unnest(
-            array_prepend(-1, line.priorities),
+            array_prepend((-2147483648)::integer, line.priorities),
             array_prepend('-infinity'::timestamptz, line.marks),
             array_append(line.priorities::bigint[], 2147483648)
         ) as part (priority, mark, below)
@@ -66,7 +78,7 @@ of_kind as (
     cross join lateral (
         select ready.*
         from unnest(
-            array_prepend(-1, line.priorities),
+            array_prepend((-2147483648)::integer, line.priorities),
             array_prepend('-infinity'::timestamptz, line.marks),
             array_append(line.priorities::bigint[], 2147483648)
         ) as part (priority, mark, below)
@@ -88,7 +100,7 @@ raw as (
     cross join lateral (
         select ready.*
         from unnest(
-            array_prepend(-1, line.priorities),
+            array_prepend((-2147483648)::integer, line.priorities),
             array_prepend('-infinity'::timestamptz, line.marks),
             array_append(line.priorities::bigint[], 2147483648)
         ) as part (priority, mark, below)
@@ -112,7 +124,11 @@ chosen as materialized (
     limit $4::integer
 ),
 ready as materialized (
-    select job.seq
+    select
+        job.seq,
+        (
+            {is_damaged}
+        ) as damaged
     from windlass_job as job
     -- the state is written so that nobody looks through all pending jobs for it
     where job.seq = any(array(select chosen.seq from chosen)) and job.state || '' = 'pending'
@@ -121,18 +137,18 @@ ready as materialized (
 claimed as (
     update windlass_job
     set state = 'running',
-        attempt = attempt + 1,
-        delivery = delivery + 1,
+        -- a number that something else has written may be the largest there is
+        attempt = least(attempt, 2147483646) + 1,
+        delivery = least(delivery, 2147483646) + 1,
         claimed_at = (select now from moment),
         lease_expires_at = least((select now from moment) + $5::interval, '9999-12-31 23:59:59.999999+00'),
         worker = $6::text,
         progress = null,
         unique_key = case when hold_until = 'claimed' then null else unique_key end,
         token = gen_random_uuid()
-    where seq = any(array(select ready.seq from ready))
+    where seq = any(array(select ready.seq from ready where not exists (select from ready where damaged)))
     returning
-        seq, id, queue, kind, payload, codec, headers, tenant, priority, attempt, max_attempts, delivery, created_at,
-        run_at, last_error, cancel_requested, unique_key, parent_id, schedule_id, limit_key, token, hold_until, hold
+        {returned_columns}
 ),
 freed as (
     delete from windlass_hold
@@ -153,11 +169,8 @@ receipt as (
     having count(*) > 0 or $9::boolean
 )
 select
-    moment.now, moment.moved, flag.due, (select count(*) from chosen), claimed.seq, claimed.id::text, claimed.queue,
-    claimed.kind, claimed.payload, claimed.codec, claimed.headers, claimed.tenant, claimed.priority, claimed.attempt, claimed.max_attempts,
-    claimed.delivery, claimed.created_at, claimed.run_at, claimed.last_error, claimed.cancel_requested,
-    claimed.unique_key, claimed.parent_id::text, claimed.schedule_id, claimed.limit_key, claimed.token::text,
-    claimed.hold_until, claimed.hold
+    moment.now, moment.moved, flag.due, exists (select from chosen), array(select ready.seq from ready where ready.damaged),
+    {claimed_columns}
 from moment
 cross join flag
 left join claimed on true

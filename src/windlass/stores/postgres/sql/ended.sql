@@ -1,5 +1,9 @@
 -- how many records of each end the queues have; exactly, where no changes are passed by ($1), which may have come late
-select queue, sum(succeeded)::bigint, sum(dead)::bigint, sum(cancelled)::bigint
+select
+    queue,
+    least(greatest(sum(succeeded), -9007199254740992), 9007199254740992)::bigint,
+    least(greatest(sum(dead), -9007199254740992), 9007199254740992)::bigint,
+    least(greatest(sum(cancelled), -9007199254740992), 9007199254740992)::bigint
 from (
     select queue, succeeded, dead, cancelled from windlass_count where minute = 'infinity'
     union all

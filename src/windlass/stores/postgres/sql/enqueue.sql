@@ -1,5 +1,5 @@
 -- As enqueue_alike.sql, with all that a job can have. Without the name of a request it is a part of a move that looks by
--- itself whether the store was moved.
+-- itself whether the store was moved, and whether another job has one of the ids.
 with moment as materialized (
     select
         coalesce($1::timestamptz, clock_timestamp()) as now,
@@ -41,7 +41,7 @@ added as (
     from moment, given
     order by given.place
     on conflict (id) do nothing
-    returning id, queue, kind, state
+    returning id, queue, kind, tenant, state
 ),
 counted as (
     insert into windlass_delta (minute, queue, kind, scheduled, pending, enqueued_total)
@@ -64,4 +64,25 @@ receipt as (
     from moment, new
     where $2::text is not null and moment.moved is null
 )
-select new.ids, moment.moved from new, moment
+select
+    new.ids,
+    moment.moved,
+    -- Another job has one of the ids, or has brought it at this moment: a part of the batch must not stay, so all fails.
+    -- The caller begins anew in a transaction, which tells the two apart.
+    case
+        when new.ids is not null and $2::text is not null and exists (
+            select from given
+            where not exists (
+                    select from added
+                    where added.id = given.id and added.queue = given.queue
+                        and added.kind is not distinct from given.kind and added.tenant is not distinct from given.tenant
+                )
+                and not exists (
+                    select from windlass_job as known
+                    where known.id = given.id and known.queue = given.queue
+                        and known.kind is not distinct from given.kind and known.tenant is not distinct from given.tenant
+                )
+        )
+        then ('Windlass: another job has an id of this batch, ' || moment.now)::integer
+    end
+from new, moment

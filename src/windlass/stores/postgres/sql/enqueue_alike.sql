@@ -1,6 +1,6 @@
 -- Jobs that run at once, have none of the rarer things, and differ by id and payload alone, as most batches do: each value
--- that is not sent for every job is a tenth of an enqueue. An id that is here already is left as it is. A store that was
--- moved takes nothing, and the answer says so.
+-- that is not sent for every job is a tenth of an enqueue. A repeat of a job that is here is left out; where another job has
+-- one of the ids the statement fails. A store that was moved takes nothing, and the answer says so.
 with moment as materialized (
     select
         coalesce($1::timestamptz, clock_timestamp()) as now,
@@ -39,4 +39,21 @@ receipt as (
     from moment, new
     where moment.moved is null
 )
-select new.ids, moment.moved from new, moment
+select
+    new.ids,
+    moment.moved,
+    -- Another job has one of the ids, or has brought it at this moment: a part of the batch must not stay, so all fails.
+    -- The caller begins anew in a transaction, which tells the two apart.
+    case
+        when moment.moved is null and new.ids is not null and exists (
+            select from unnest($3::uuid[]) as job (id)
+            where not exists (select from added where added.id = job.id)
+                and not exists (
+                    select from windlass_job as known
+                    where known.id = job.id and known.queue = $5::text and known.kind is not distinct from $6::text
+                        and known.tenant is null
+                )
+        )
+        then ('Windlass: another job has an id of this batch, ' || moment.now)::integer
+    end
+from new, moment

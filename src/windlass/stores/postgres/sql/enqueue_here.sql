@@ -46,6 +46,17 @@ given as materialized (
     )
     where moment.here and moment.moved is null
 ),
+-- in a caller's transaction, which goes on after a refusal, nothing is inserted then
+taken as materialized (
+    select array(
+        select given.id::text
+        from given join windlass_job as known on known.id = given.id
+        where $20::text is not null and (
+            known.queue <> given.queue or known.kind is distinct from given.kind
+            or known.tenant is distinct from given.tenant
+        )
+    ) as ids
+),
 added as (
     insert into windlass_job (
         id, queue, kind, payload, codec, priority, state, max_attempts, created_at, run_at, headers, tenant, unique_key,
@@ -56,10 +67,11 @@ added as (
         case when given.run_at > moment.now then 'scheduled' else 'pending' end,
         given.max_attempts, moment.now, given.run_at, given.headers, given.tenant, given.unique_key, given.parent_id,
         given.schedule_id, given.limit_key, given.hold, given.hold_until
-    from moment, given
+    from moment, taken, given
+    where cardinality(taken.ids) = 0
     order by given.place
     on conflict (id) do nothing
-    returning id, queue, kind, state
+    returning id, queue, kind, tenant, state
 ),
 counted as (
     insert into windlass_delta (minute, queue, kind, scheduled, pending, enqueued_total)
@@ -86,7 +98,26 @@ select
     new.ids,
     moment.here,
     moment.moved,
-    case when moment.here and moment.moved is null and $21::text is not null then pg_notify($21::text, $22::text) end,
+    taken.ids,
+    case when moment.here and moment.moved is null and cardinality(taken.ids) = 0 and $21::text is not null then pg_notify($21::text, $22::text) end,
     -- as it was: all has been written by now
-    case when $23::text is not null then set_config('lock_timeout', before.patience, true) end
-from new, moment, before
+    case when $23::text is not null then set_config('lock_timeout', before.patience, true) end,
+    -- Another job has one of the ids, or has brought it at this moment: a part of the batch must not stay, so all fails.
+    -- The caller begins anew in a transaction, which tells the two apart.
+    case
+        when new.ids is not null and $2::text is not null and exists (
+            select from given
+            where not exists (
+                    select from added
+                    where added.id = given.id and added.queue = given.queue
+                        and added.kind is not distinct from given.kind and added.tenant is not distinct from given.tenant
+                )
+                and not exists (
+                    select from windlass_job as known
+                    where known.id = given.id and known.queue = given.queue
+                        and known.kind is not distinct from given.kind and known.tenant is not distinct from given.tenant
+                )
+        )
+        then ('Windlass: another job has an id of this batch, ' || moment.now)::integer
+    end
+from new, taken, moment, before

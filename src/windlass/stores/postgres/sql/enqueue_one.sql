@@ -1,11 +1,16 @@
--- One job that runs at once and has none of the rarer things. An id that is here already is left as it is: it is looked for
+-- One job that runs at once and has none of the rarer things. A job that is here under its id stays as it is: it is looked for
 -- first, since an insert that expects a conflict writes more. Where another transaction brings the same id at the same
 -- moment this fails as a whole, and finds it when it is repeated. A store that was moved takes nothing, and says so.
+-- repeats: null for a new id, true for a repeat of the job that has the id, false for another job, which is refused.
 with moment as materialized (
     select
         coalesce($1::timestamptz, clock_timestamp()) as now,
         (select value from windlass_meta where name = 'moved' and value <> '') as moved,
-        exists (select from windlass_job where id = $3::uuid) as known,
+        (
+            select queue = $5::text and kind is not distinct from $6::text and tenant is null
+            from windlass_job
+            where id = $3::uuid
+        ) as repeats,
         -- who has others waiting behind it does not wait long for a transaction that brings the same id
         case when $10::text is not null then set_config('lock_timeout', $10::text, true) end
 ),
@@ -13,18 +18,18 @@ added as (
     insert into windlass_job (id, queue, kind, payload, codec, priority, state, max_attempts, created_at, run_at)
     select $3::uuid, $5::text, $6::text, $4::bytea, $7::text, $8::integer, 'pending', $9::integer, now, now
     from moment
-    where moved is null and not known
+    where moved is null and repeats is null
 ),
 counted as (
     insert into windlass_delta (minute, queue, kind, pending, enqueued_total)
     select date_trunc('minute', now), $5::text, coalesce($6::text, ''), 1, 1
     from moment
-    where moved is null and not known
+    where moved is null and repeats is null
 ),
 receipt as (
     insert into windlass_receipt (request_id, at, reply)
-    select $2::text, now, case when known then '' end
+    select $2::text, now, case when repeats then '' end
     from moment
-    where moved is null
+    where moved is null and repeats is distinct from false
 )
-select known, moved from moment
+select repeats, moved from moment

@@ -1,4 +1,5 @@
--- Adds what changed since the last time to the counts. Whoever looks sees every change once: here or there.
+-- Adds what changed since the last time to the counts, but for damaged changes, which stay: without them all is right again.
+-- A damaged count cannot overflow. Whoever looks sees every change once: here or there.
 -- One at a time, by its own transaction; $1 passes by what is gone, which an old snapshot may keep. With $3 its commit does
 -- not wait for the disk: if it is lost, the changes are where they were.
 with turn as materialized (
@@ -6,15 +7,26 @@ with turn as materialized (
         pg_try_advisory_xact_lock(1466524773, 'windlass_delta'::regclass::oid::integer) as taken,
         case when $3::boolean then set_config('synchronous_commit', 'off', true) end
 ),
+chosen as materialized (
+    select
+        id,
+        queue,
+        -- no transaction changes so many jobs: such a change was damaged
+        greatest(
+            scheduled, pending, running, succeeded, dead, cancelled, enqueued_total, succeeded_total, dead_total,
+            cancelled_total, retried_total, rescued_total
+        ) > 2147483647 or least(
+            scheduled, pending, running, succeeded, dead, cancelled, enqueued_total, succeeded_total, dead_total,
+            cancelled_total, retried_total, rescued_total
+        ) < -2147483647 as is_damaged
+    from windlass_delta
+    where (select taken from turn) and id > $1::bigint
+    order by id
+    limit $2::integer
+),
 folded as (
     delete from windlass_delta
-    where id = any(array(
-        select id
-        from windlass_delta
-        where (select taken from turn) and id > $1::bigint
-        order by id
-        limit $2::integer
-    ))
+    where id = any(array(select id from chosen where not is_damaged))
     returning *
 ),
 ever as (
@@ -29,18 +41,18 @@ ever as (
     from folded
     group by queue
     on conflict (minute, queue, kind) do update set
-        scheduled = windlass_count.scheduled + excluded.scheduled,
-        pending = windlass_count.pending + excluded.pending,
-        running = windlass_count.running + excluded.running,
-        succeeded = windlass_count.succeeded + excluded.succeeded,
-        dead = windlass_count.dead + excluded.dead,
-        cancelled = windlass_count.cancelled + excluded.cancelled,
-        enqueued_total = windlass_count.enqueued_total + excluded.enqueued_total,
-        succeeded_total = windlass_count.succeeded_total + excluded.succeeded_total,
-        dead_total = windlass_count.dead_total + excluded.dead_total,
-        cancelled_total = windlass_count.cancelled_total + excluded.cancelled_total,
-        retried_total = windlass_count.retried_total + excluded.retried_total,
-        rescued_total = windlass_count.rescued_total + excluded.rescued_total
+        scheduled = least(greatest(windlass_count.scheduled, -4611686018427387904), 4611686018427387904) + excluded.scheduled,
+        pending = least(greatest(windlass_count.pending, -4611686018427387904), 4611686018427387904) + excluded.pending,
+        running = least(greatest(windlass_count.running, -4611686018427387904), 4611686018427387904) + excluded.running,
+        succeeded = least(greatest(windlass_count.succeeded, -4611686018427387904), 4611686018427387904) + excluded.succeeded,
+        dead = least(greatest(windlass_count.dead, -4611686018427387904), 4611686018427387904) + excluded.dead,
+        cancelled = least(greatest(windlass_count.cancelled, -4611686018427387904), 4611686018427387904) + excluded.cancelled,
+        enqueued_total = least(greatest(windlass_count.enqueued_total, -4611686018427387904), 4611686018427387904) + excluded.enqueued_total,
+        succeeded_total = least(greatest(windlass_count.succeeded_total, -4611686018427387904), 4611686018427387904) + excluded.succeeded_total,
+        dead_total = least(greatest(windlass_count.dead_total, -4611686018427387904), 4611686018427387904) + excluded.dead_total,
+        cancelled_total = least(greatest(windlass_count.cancelled_total, -4611686018427387904), 4611686018427387904) + excluded.cancelled_total,
+        retried_total = least(greatest(windlass_count.retried_total, -4611686018427387904), 4611686018427387904) + excluded.retried_total,
+        rescued_total = least(greatest(windlass_count.rescued_total, -4611686018427387904), 4611686018427387904) + excluded.rescued_total
 ),
 -- claims count nothing that happened, only where jobs stand
 minutes as (
@@ -56,11 +68,15 @@ minutes as (
         enqueued_total + succeeded_total + dead_total + cancelled_total + retried_total + rescued_total
     ) > 0
     on conflict (minute, queue, kind) do update set
-        enqueued_total = windlass_count.enqueued_total + excluded.enqueued_total,
-        succeeded_total = windlass_count.succeeded_total + excluded.succeeded_total,
-        dead_total = windlass_count.dead_total + excluded.dead_total,
-        cancelled_total = windlass_count.cancelled_total + excluded.cancelled_total,
-        retried_total = windlass_count.retried_total + excluded.retried_total,
-        rescued_total = windlass_count.rescued_total + excluded.rescued_total
+        enqueued_total = least(greatest(windlass_count.enqueued_total, -4611686018427387904), 4611686018427387904) + excluded.enqueued_total,
+        succeeded_total = least(greatest(windlass_count.succeeded_total, -4611686018427387904), 4611686018427387904) + excluded.succeeded_total,
+        dead_total = least(greatest(windlass_count.dead_total, -4611686018427387904), 4611686018427387904) + excluded.dead_total,
+        cancelled_total = least(greatest(windlass_count.cancelled_total, -4611686018427387904), 4611686018427387904) + excluded.cancelled_total,
+        retried_total = least(greatest(windlass_count.retried_total, -4611686018427387904), 4611686018427387904) + excluded.retried_total,
+        rescued_total = least(greatest(windlass_count.rescued_total, -4611686018427387904), 4611686018427387904) + excluded.rescued_total
 )
-select count(*), max(id) from folded
+select
+    -- not those of `chosen`, which another one may have added up at the same moment
+    (select count(*) from folded),
+    (select max(id) from chosen),
+    array(select id || ' of queue ' || quote_literal(queue) from chosen where is_damaged)

@@ -1,18 +1,16 @@
 -- jobs with what is kept beside them, all of one moment
 select
-    seq, id::text, queue, kind, payload, codec, headers, tenant, priority, state, attempt, max_attempts, delivery,
-    created_at, run_at, claimed_at, lease_expires_at, finished_at, worker, last_error, result, result_codec, progress,
-    cancel_requested, unique_key, parent_id::text, schedule_id, limit_key, log_lines,
+    {job_columns},
     (
         select json_agg(
             json_build_array(
                 ended.delivery, ended.attempt, ended.started_at, ended.ended_at, ended.worker, ended.outcome,
-                ended.message, ended.type, ended.traceback
+                ended.message, ended.type, ended.traceback, ended.module, ended.retried_at
             )
             order by ended.delivery
         )
         from windlass_delivery as ended
-        where ended.seq = windlass_job.seq and windlass_job.delivery > 0
+        where ended.seq = windlass_job.seq and (windlass_job.delivery > 0 or windlass_job.log_lines > 0)
     )::text,
     (
         select json_agg(json_build_array(noted.at, noted.level, noted.text, noted.delivery) order by noted.line)

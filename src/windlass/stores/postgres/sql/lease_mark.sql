@@ -1,1 +1,1 @@
-select clock_timestamp(), (select value from windlass_meta where name = 'lease_mark')::timestamptz
+select clock_timestamp(), (select value from windlass_meta where name = 'lease_mark')

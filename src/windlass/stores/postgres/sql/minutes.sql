@@ -1,7 +1,15 @@
--- what was added up, and what happened since
+-- What was added up, and what happened since. A sum that a damaged count has made too large is given as the largest that is
+-- exact in JSON.
 select
-    minute, queue, kind, sum(enqueued_total)::bigint, sum(succeeded_total)::bigint, sum(dead_total)::bigint,
-    sum(cancelled_total)::bigint, sum(retried_total)::bigint, sum(rescued_total)::bigint
+    minute,
+    queue,
+    kind,
+    least(greatest(sum(enqueued_total), -9007199254740992), 9007199254740992)::bigint,
+    least(greatest(sum(succeeded_total), -9007199254740992), 9007199254740992)::bigint,
+    least(greatest(sum(dead_total), -9007199254740992), 9007199254740992)::bigint,
+    least(greatest(sum(cancelled_total), -9007199254740992), 9007199254740992)::bigint,
+    least(greatest(sum(retried_total), -9007199254740992), 9007199254740992)::bigint,
+    least(greatest(sum(rescued_total), -9007199254740992), 9007199254740992)::bigint
 from (
     select
         minute, queue, kind, enqueued_total, succeeded_total, dead_total, cancelled_total, retried_total, rescued_total
@@ -13,7 +21,9 @@ from (
     from windlass_delta
     where minute >= $1::timestamptz and minute < $2::timestamptz
         -- claims count nothing that happened, only where jobs stand
-        and enqueued_total + succeeded_total + dead_total + cancelled_total + retried_total + rescued_total > 0
+        and greatest(
+            enqueued_total, succeeded_total, dead_total, cancelled_total, retried_total, rescued_total
+        ) > 0
 ) as counted
 group by minute, queue, kind
 order by minute, queue collate "C", kind collate "C"

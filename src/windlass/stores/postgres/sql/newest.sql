@@ -1,8 +1,5 @@
 -- the newest that match among the last $2 before a number; what is looked at does not grow with what is there
-select
-    seq, id::text, queue, kind, payload, codec, headers, tenant, priority, state, attempt, max_attempts, delivery,
-    created_at, run_at, claimed_at, lease_expires_at, finished_at, worker, last_error, result, result_codec, progress,
-    cancel_requested, unique_key, parent_id::text, schedule_id, limit_key, log_lines
+select {job_columns}
 from (
     select * from windlass_job where seq < $1::bigint order by seq desc limit $2::integer
 ) as looked

@@ -41,10 +41,7 @@ looked as (
     ) as ended
     where line.state in ('succeeded', 'dead', 'cancelled')
 )
-select
-    seq, id::text, queue, kind, payload, codec, headers, tenant, priority, state, attempt, max_attempts, delivery,
-    created_at, run_at, claimed_at, lease_expires_at, finished_at, worker, last_error, result, result_codec, progress,
-    cancel_requested, unique_key, parent_id::text, schedule_id, limit_key, log_lines
+select {job_columns}
 from looked
 where seq < $1::bigint
     and ($6::text is null or kind = $6::text)

@@ -13,10 +13,7 @@ with newest as materialized (
     order by dead.seq desc
     limit $3::integer
 )
-select
-    seq, id::text, queue, kind, payload, codec, headers, tenant, priority, state, attempt, max_attempts, delivery,
-    created_at, run_at, claimed_at, lease_expires_at, finished_at, worker, last_error, result, result_codec, progress,
-    cancel_requested, unique_key, parent_id::text, schedule_id, limit_key, log_lines
+select {job_columns}
 from windlass_job
 where seq = any(array(select newest.seq from newest))
 order by seq desc

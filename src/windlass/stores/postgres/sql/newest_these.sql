@@ -1,8 +1,5 @@
 -- those of some jobs that match, the newest first
-select
-    seq, id::text, queue, kind, payload, codec, headers, tenant, priority, state, attempt, max_attempts, delivery,
-    created_at, run_at, claimed_at, lease_expires_at, finished_at, worker, last_error, result, result_codec, progress,
-    cancel_requested, unique_key, parent_id::text, schedule_id, limit_key, log_lines
+select {job_columns}
 from windlass_job
 where seq = any($1::bigint[])
     and ($3::text is null or queue = $3::text)

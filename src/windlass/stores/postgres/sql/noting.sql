@@ -7,7 +7,9 @@ with free as materialized (
     order by id
     for no key update skip locked
 )
-select seq, id::text, token::text, delivery, log_lines, true from free
+select seq, id::text, token::text, delivery, 
+    -- as in note.sql
+    case when log_lines > 2147400000 then 2147000000 else greatest(log_lines, 0) end, true from free
 union all
 select seq, id::text, token::text, delivery, log_lines, false
 from windlass_job

@@ -1,2 +1,2 @@
--- what tells this store from every other one, and whether our commits wait for the disk
-select value, current_setting('synchronous_commit') from windlass_meta where name = 'store'
+-- what tells this store from every other one, whether our commits wait for the disk, and whether texts are checked
+select value, current_setting('synchronous_commit'), current_setting('server_encoding') from windlass_meta where name = 'store'

@@ -3,26 +3,25 @@ with moment as materialized (
     select coalesce($1::timestamptz, clock_timestamp()) as now
 )
 select
-    seq, id::text, queue, kind, payload, codec, headers, tenant, priority, state, attempt, max_attempts, delivery,
-    created_at, run_at, claimed_at, lease_expires_at, finished_at, worker, last_error, result, result_codec, progress,
-    cancel_requested, unique_key, parent_id::text, schedule_id, limit_key, log_lines,
+    {job_columns},
     (
         select json_agg(
             json_build_array(
                 ended.delivery, ended.attempt, ended.started_at, ended.ended_at, ended.worker, ended.outcome,
-                ended.message, ended.type, ended.traceback
+                ended.message, ended.type, ended.traceback, ended.module, ended.retried_at
             )
             order by ended.delivery
         )
         from windlass_delivery as ended
-        where ended.seq = job.seq and job.delivery > 0
+        where ended.seq = job.seq and (job.delivery > 0 or job.log_lines > 0)
     )::text,
     (
         select json_agg(json_build_array(noted.at, noted.level, noted.text, noted.delivery) order by noted.line)
         from windlass_log as noted
         where noted.seq = job.seq and job.log_lines > 0
     )::text,
-    held.name, job.hold_until, held.expires_at, held.digest
+    held.name, job.hold_until,
+    case when held.expires_at is not null then least(held.expires_at, '9999-12-31 23:59:59.999999+00') end, held.digest
 from moment
 cross join windlass_job as job
 left join lateral (

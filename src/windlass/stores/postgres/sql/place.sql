@@ -10,9 +10,19 @@ select
             select
             -- a row for every queue, also for one that nothing is known of
             from (select) as one
-            left join windlass_queue as known on known.queue = job.queue
+            left join (
+                select
+                    queue,
+                    case when array_ndims(marks) = 1 then marks end as marks,
+                    case
+                        -- damaged marks, which are no pairs, must not hide a job: without priorities they are not used
+                        when array_ndims(priorities) = 1 and array_ndims(marks) = 1 and cardinality(priorities) = cardinality(marks)
+                        then case when array_position(priorities, null) is null and array_position(marks, null) is null then priorities end
+                    end as priorities
+                from windlass_queue
+            ) as known on known.queue = job.queue
             cross join lateral unnest(
-                array_prepend(-1, known.priorities),
+                array_prepend((-2147483648)::integer, known.priorities),
                 array_prepend('-infinity'::timestamptz, known.marks),
                 array_append(known.priorities::bigint[], 2147483648)
             ) as part (priority, mark, below)

@@ -12,5 +12,7 @@ set state = 'pending',
     worker = null,
     result = null,
     result_codec = null,
-    cancel_requested = false
+    cancel_requested = false,
+    -- with a delivery 0 there is something beside the job, which is looked for where there are lines
+    log_lines = case when delivery = 0 then greatest(log_lines, 1) else log_lines end
 where seq = any($2::bigint[])

@@ -5,8 +5,14 @@ with patience as materialized (
 ),
 kept as materialized (
     select
-        seq, id::text, queue, kind, state, attempt, max_attempts, delivery, priority, run_at, claimed_at, worker,
-        token::text, unique_key, hold, hold_until, log_lines
+        seq, id::text, queue, kind, state, attempt, max_attempts, delivery, priority,
+        -- a damaged time is given as one that every driver can read
+        least(greatest(run_at, '0001-01-02 00:00:00+00'), '9999-12-30 00:00:00+00'),
+        case
+            when claimed_at is null then null
+            else least(greatest(claimed_at, '0001-01-02 00:00:00+00'), '9999-12-30 00:00:00+00')
+        end,
+        worker, token::text, unique_key, hold, hold_until, log_lines
     from windlass_job
     where id = any($1::uuid[]) and (select value from patience) is not null
     order by id
@@ -14,8 +20,14 @@ kept as materialized (
 ),
 whole as materialized (
     select
-        seq, id::text, queue, kind, state, attempt, max_attempts, delivery, priority, run_at, claimed_at, worker,
-        token::text, unique_key, hold, hold_until, log_lines
+        seq, id::text, queue, kind, state, attempt, max_attempts, delivery, priority,
+        -- a damaged time is given as one that every driver can read
+        least(greatest(run_at, '0001-01-02 00:00:00+00'), '9999-12-30 00:00:00+00'),
+        case
+            when claimed_at is null then null
+            else least(greatest(claimed_at, '0001-01-02 00:00:00+00'), '9999-12-30 00:00:00+00')
+        end,
+        worker, token::text, unique_key, hold, hold_until, log_lines
     from windlass_job
     where id = any($2::uuid[]) and (select value from patience) is not null
     order by id

@@ -1,6 +1,6 @@
 -- What queues hold and have done: what was added up, and what changed since. The oldest waiting job is found by
 -- stepping from priority to priority instead of reading every pending job; before a mark of its priority no job can
--- wait.
+-- wait. A sum that a damaged count has made too large is given as the largest that is exact in JSON.
 with counted as (
     select
         queue, scheduled, pending, running, succeeded, dead, cancelled, enqueued_total, succeeded_total, dead_total,
@@ -20,11 +20,19 @@ with counted as (
 ),
 summed as materialized (
     select
-        queue, sum(scheduled)::bigint as scheduled, sum(pending)::bigint as pending, sum(running)::bigint as running,
-        sum(succeeded)::bigint as succeeded, sum(dead)::bigint as dead, sum(cancelled)::bigint as cancelled,
-        sum(enqueued_total)::bigint as enqueued_total, sum(succeeded_total)::bigint as succeeded_total,
-        sum(dead_total)::bigint as dead_total, sum(cancelled_total)::bigint as cancelled_total,
-        sum(retried_total)::bigint as retried_total, sum(rescued_total)::bigint as rescued_total
+        queue,
+        least(greatest(sum(scheduled), -9007199254740992), 9007199254740992)::bigint as scheduled,
+        least(greatest(sum(pending), -9007199254740992), 9007199254740992)::bigint as pending,
+        least(greatest(sum(running), -9007199254740992), 9007199254740992)::bigint as running,
+        least(greatest(sum(succeeded), -9007199254740992), 9007199254740992)::bigint as succeeded,
+        least(greatest(sum(dead), -9007199254740992), 9007199254740992)::bigint as dead,
+        least(greatest(sum(cancelled), -9007199254740992), 9007199254740992)::bigint as cancelled,
+        least(greatest(sum(enqueued_total), -9007199254740992), 9007199254740992)::bigint as enqueued_total,
+        least(greatest(sum(succeeded_total), -9007199254740992), 9007199254740992)::bigint as succeeded_total,
+        least(greatest(sum(dead_total), -9007199254740992), 9007199254740992)::bigint as dead_total,
+        least(greatest(sum(cancelled_total), -9007199254740992), 9007199254740992)::bigint as cancelled_total,
+        least(greatest(sum(retried_total), -9007199254740992), 9007199254740992)::bigint as retried_total,
+        least(greatest(sum(rescued_total), -9007199254740992), 9007199254740992)::bigint as rescued_total
     from counted
     group by queue
 )
@@ -33,10 +41,21 @@ select
     summed.dead, summed.cancelled, summed.enqueued_total, summed.succeeded_total, summed.dead_total,
     summed.cancelled_total, summed.retried_total, summed.rescued_total, oldest.run_at
 from summed
-left join windlass_queue as known on known.queue = summed.queue
+left join (
+    select
+        queue,
+        paused,
+        marks,
+        case
+            -- damaged marks, which are no pairs, must not hide a job: without priorities they are not used
+            when array_ndims(priorities) = 1 and array_ndims(marks) = 1 and cardinality(priorities) = cardinality(marks)
+            then case when array_position(priorities, null) is null and array_position(marks, null) is null then priorities end
+        end as priorities
+    from windlass_queue
+) as known on known.queue = summed.queue
 left join lateral (
     with recursive priorities (priority) as (
-        select -1 where summed.pending > 0
+        select (-2147483648)::integer where summed.pending > 0
         union all
         select least(
             marked.priority,

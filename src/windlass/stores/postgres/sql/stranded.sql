@@ -1,8 +1,5 @@
 with moment as materialized (
     select coalesce($1::timestamptz, clock_timestamp()) as now
-),
-since as materialized (
-    select (select value from windlass_meta where name = 'lease_mark')::timestamptz as mark
 )
 select count(*)
 from (
@@ -10,7 +7,7 @@ from (
     from windlass_job
     where state = 'running'
         and lease_expires_at <= (select now from moment)
-        and lease_expires_at >= coalesce((select mark from since), '-infinity')
+        and lease_expires_at >= coalesce($3::timestamptz, '-infinity')
         and not exists (select from windlass_server where seen_at > (select now from moment) - $2::interval)
     limit 1000
 ) as expired

@@ -1,5 +1,5 @@
--- Jobs of another store, as they were there, in the order that they are given in. One that is due is ready; an id that is
--- here already is left as it is.
+-- Jobs of another store, as they were there, in the order that they are given in. One that is due is ready; one whose
+-- id is here already is left out, and the caller checks whether it is the same job.
 with moment as materialized (
     select coalesce($1::timestamptz, clock_timestamp()) as now
 )

@@ -14,7 +14,7 @@ counted as (
     select queue, -pending from of_kinds
 ),
 raw as materialized (
-    select queue, sum(pending)::bigint as pending
+    select queue, least(greatest(sum(pending), -9007199254740992), 9007199254740992)::bigint as pending
     from counted
     group by queue
     having sum(pending) <> 0
@@ -23,10 +23,20 @@ select queue, kind, pending, oldest from of_kinds
 union all
 select raw.queue, '', raw.pending, oldest.run_at
 from raw
-left join windlass_queue as known on known.queue = raw.queue
+left join (
+    select
+        queue,
+        marks,
+        case
+            -- damaged marks, which are no pairs, must not hide a job: without priorities they are not used
+            when array_ndims(priorities) = 1 and array_ndims(marks) = 1 and cardinality(priorities) = cardinality(marks)
+            then case when array_position(priorities, null) is null and array_position(marks, null) is null then priorities end
+        end as priorities
+    from windlass_queue
+) as known on known.queue = raw.queue
 left join lateral (
     with recursive priorities (priority) as (
-        select -1
+        select (-2147483648)::integer
         union all
         select least(
             marked.priority,

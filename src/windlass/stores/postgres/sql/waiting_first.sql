@@ -1,4 +1,4 @@
--- as waiting_near.sql, of all waiting jobs of a queue: each is looked at, by the index of its state
+-- as waiting_near.sql, of all waiting jobs of a queue: each is looked at, by the index of its state; $3 are passed by
 with chosen as materialized (
     select waiting.seq
     from (
@@ -12,10 +12,11 @@ with chosen as materialized (
             order by queue, run_at, seq
         )
     ) as waiting
+    where not waiting.seq = any($3::bigint[])
     order by waiting.seq
     limit $2::integer
 )
-select seq, octet_length(payload) + least(log_lines, 500) * 4096
+select seq, octet_length(payload) + least(greatest(log_lines, 0), 500) * 4096
 from windlass_job
 where seq = any(array(select chosen.seq from chosen))
 order by seq

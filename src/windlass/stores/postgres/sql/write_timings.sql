@@ -5,4 +5,6 @@ from unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::integer[]
     as given (minute, queue, kind, what, range, count)
 group by given.minute, given.queue, given.kind, given.what, given.range
 order by given.minute, given.queue, given.kind, given.what, given.range
-on conflict (minute, queue, kind, what, range) do update set count = kept.count + excluded.count
+on conflict (minute, queue, kind, what, range) do update set
+    -- a damaged count may be the largest there is
+    count = least(kept.count, 4611686018427387904) + excluded.count

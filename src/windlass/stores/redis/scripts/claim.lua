@@ -1,37 +1,54 @@
 -- parts: asked base lines places fields jobs holders receipts gate damage each drain promoting body
 -- Give ready jobs to a worker, strictly in the order of the queues, or with by_priority as if they were one. The reply
 -- is {whether more jobs came due than could be promoted, whether the rest is for the next claim, claims, {id, why} for each
--- that is damaged}; while more are due nothing is given, unless ask.regardless. Once what is given is as large as ask.bytes
--- the rest stays in line, and so does what is damaged, behind which others are given.
+-- that is damaged, with an empty id where none is known}; while more are due nothing is given, unless ask.regardless. Once what is given is as large as ask.bytes
+-- the rest stays in line. What is damaged is set aside, and those behind it are given; after MOST_ASIDE of them the caller asks
+-- again, as if more were due, so that others are served meanwhile. With ask.framed each claim is
+-- {id, token, its bytes}: for a reply that could not be read.
 local PROMOTED_AT_ONCE = 1000
 local AHEAD_AT_LEAST = 8
+local MOST_ASIDE = 1000
+
+local damaged = {}
+-- {id, queue, kind, what is said of an error} of those that are to be set aside
+local aside = {}
+
+local function note_damage(queue, id, why)
+    aside[#aside + 1] = {id, queue, nil, why}
+end
 
 local function is_one_table(...)
     return select('#', ...) == 1 and type(...) == 'table'
 end
 
 -- What goes into the reply as it is kept must be whole, or nobody can read what comes behind it: raise where it is not.
-local function check(found)
-    sound_head(cmsgpack.unpack(found.head))
-    assert(is_whole(found.body), 'its body is damaged')
+local function check(found, queue, kind)
+    local _, of_queue, of_kind = sound_head(cmsgpack.unpack(found.head))
+    assert(of_queue == queue and of_kind == kind and is_whole(found.body), 'its head or its body is damaged')
     local more = found.more
     if more then
         assert(string.byte(more) == 0x95 and is_one_table(cmsgpack.unpack(more)), 'what more it has is damaged')
+    end
+    local run_at = found.run_at
+    if run_at then
+        run_at = tonumber(run_at)
+        assert(run_at >= EARLIEST and run_at <= LATEST, 'its time is damaged')
     end
 end
 
 local OF_CLAIM = array(13)
 
 local function claim_of(id, found, token, attempt, delivery, claimed_at, lease)
-    return OF_CLAIM
+    local claim = OF_CLAIM
         .. cmsgpack.pack(
             id, token, attempt, delivery, claimed_at, lease, tonumber(found.run_at), found.error, found.cancel == '1',
             found.key
         )
         .. OF_SIX .. found.head .. found.body .. (found.more or NIL)
+    return ask.framed and array(3) .. cmsgpack.pack(id, token) .. bytes(claim) or claim
 end
 
--- the claims of an earlier answer that still hold their jobs
+-- the claims of an earlier answer that still hold their jobs; of those that are damaged the token is told too
 local function claims_again(kept)
     local seed, ids, cut = cmsgpack.unpack(kept)
     local claims = {}
@@ -42,10 +59,12 @@ local function claims_again(kept)
         if is_running(job, seed .. at) then
             local lease = tonumber(call('ZSCORE', P .. 'leased|' .. job.queue, id))
             local found = fields_of(job.hash)
-            check(found)
+            check(found, job.queue, job.kind)
             claims[#claims + 1] = claim_of(id, found, job.token, job.attempt, job.delivery, job.claimed_at, lease)
         end
-    end, note_damage)
+    end, function(id, why)
+        damaged[#damaged + 1] = {id, why, seed .. at}
+    end)
     return cut, claims
 end
 
@@ -68,20 +87,20 @@ local more_due = false
 for _, queue in ipairs(ask.queues) do
     if call('SISMEMBER', P .. 'paused', queue) == 0 then
         queues[#queues + 1] = queue
-        if promote(queue, PROMOTED_AT_ONCE) == PROMOTED_AT_ONCE then
+        if promote(queue, PROMOTED_AT_ONCE, note_damage, MOST_ASIDE - #aside) == PROMOTED_AT_ONCE then
             more_due = true
         end
     end
 end
-if more_due and not ask.regardless then
-    return reply(true, false, {})
-end
+local waits = more_due and not ask.regardless
 
 -- the lines of some queues that have a job of a kind that the caller knows
 local function lines_of(names)
     local lines = {}
     for _, queue in ipairs(names) do
         local leased = P .. 'leased|' .. queue
+        -- raises where no job could be put there, since nothing is taken out of a line yet
+        call('ZCARD', leased)
         for _, kind in ipairs(call('SMEMBERS', P .. 'kinds|' .. queue)) do
             if not ask.kinds or ask.kinds[kind] then
                 local key = ready_key(queue, kind)
@@ -92,7 +111,8 @@ local function lines_of(names)
     return lines
 end
 
--- let `line.head` be the first job of it that was not taken, read `ahead` at a time; false when there is none
+-- Let `line.head` be the first job of it that was not taken, read `ahead` at a time; false when there is none. A member that
+-- is too short to name a job is taken out of the line with those before it.
 local function look(line, ahead)
     if line.taken == line.read then
         line.members = call('ZRANGE', line.key, line.read, line.read + ahead - 1)
@@ -104,6 +124,11 @@ local function look(line, ahead)
     end
     line.head = line.members[line.taken - line.first + 1]
     line.place = nil
+    if #line.head < ID_FROM then
+        line.taken = line.taken + 1
+        damaged[#damaged + 1] = {'', 'a member of a key that begins with ready|' .. line.queue .. ' is too short'}
+        return look(line, ahead)
+    end
     return true
 end
 
@@ -123,29 +148,31 @@ local taken_of = {}
 local size = 0
 
 local function wants_more()
-    return #chosen < ask.limit and size < ask.bytes
+    return not waits and #chosen < ask.limit and size < ask.bytes and #aside < MOST_ASIDE
 end
 
 -- choose a job, if it is there; whatever can fail, since it is damaged, does so here, where nothing is written yet
-local function add(id, leased)
+local function add(id, line)
     local hash = job_key(id)
     local found = fields_of(hash)
-    -- a server that is allowed to forget may have forgotten it
-    if not found.head then
+    -- a server that is allowed to forget may have forgotten it, but never one field alone
+    if not found.head and next(found) == nil then
         return
     end
-    check(found)
-    local job = {id = id, hash = hash, leased = leased, found = found, attempt = 1, delivery = 1}
+    check(found, line.queue, line.kind)
+    local job = {id = id, hash = hash, leased = line.leased, found = found, attempt = 1, delivery = 1}
     if found.claim then
-        local _, attempt, delivery = cmsgpack.unpack(found.claim)
+        local token, attempt, delivery = cmsgpack.unpack(found.claim)
+        local is_sound = attempt >= 0 and attempt <= MOST and delivery >= 0 and delivery <= MOST
+            and (not token or #token >= 0)
+        assert(is_sound, 'its claim is damaged')
         job.attempt, job.delivery = attempt + 1, delivery + 1
     end
     if found.hold then
         job.hold = cmsgpack.unpack(found.hold)
+        assert(type(job.hold) == 'table', 'its hold is damaged')
+        job.key = found.key
         job.frees_key = job.hold[3] == 'claimed'
-        if job.frees_key then
-            holds_it(job)
-        end
     end
     size = size + #found.body + (found.more and #found.more or 0)
     chosen[#chosen + 1] = job
@@ -179,7 +206,7 @@ local function choose(names)
                 end
             end
             id = string.sub(open[best].head, ID_FROM)
-            add(id, open[best].leased)
+            add(id, open[best])
             pass()
         end
     end
@@ -188,10 +215,7 @@ local function choose(names)
             -- it is the line that is damaged
             error(why, 0)
         end
-        note_damage(id, why)
-        local line = open[best]
-        line.stay = line.stay or {}
-        table.insert(line.stay, line.taken)
+        aside[#aside + 1] = {id, open[best].queue, open[best].kind, why}
         pass()
     end)
     for _, line in ipairs(lines) do
@@ -199,22 +223,13 @@ local function choose(names)
     end
 end
 
--- take what was looked at out of its line, but for what is to stay
+-- take what was looked at out of its line
 local function take_out(line)
-    local last = line.taken - 1
-    for at = line.stay and #line.stay or 0, 1, -1 do
-        if line.stay[at] < last then
-            call('ZREMRANGEBYRANK', line.key, line.stay[at] + 1, last)
-        end
-        last = line.stay[at] - 1
-    end
-    if last >= 0 then
-        call('ZREMRANGEBYRANK', line.key, 0, last)
-    end
+    call('ZREMRANGEBYRANK', line.key, 0, line.taken - 1)
     forget_kind(line.queue, line.kind)
 end
 
-if ask.by_priority then
+if ask.by_priority and not waits then
     choose(queues)
 else
     for _, queue in ipairs(queues) do
@@ -254,8 +269,17 @@ for at, job in ipairs(chosen) do
     claims[at] = claim_of(job.id, found, token, job.attempt, job.delivery, now, expires)
     ids[at] = job.id
 end
+if #aside > 0 then
+    -- What only damaged jobs need is made where there are some: of the time of a claim it would take a tenth.
+    -- parts: news aside
+    for _, job in ipairs(aside) do
+        damaged[#damaged + 1] = {job[1], set_aside(job[1], job[2], job[3], nil, job[4])}
+    end
+    finish()
+end
 flush()
-if #claims > 0 or ask.again then
+local is_full = #aside >= MOST_ASIDE
+if #claims > 0 or ask.again and not waits and not is_full then
     keep_reply(cmsgpack.pack(ask.seed, ids, cut))
 end
-return reply(more_due, cut, claims)
+return reply(more_due or is_full, cut, claims)

@@ -1,5 +1,6 @@
 -- once: asked base lines news places jobs standing damage each
--- Delete finished jobs. The reply has for each what became of it, or {id, why} where it is damaged.
+-- Delete finished jobs. The reply has for each what became of it, or {id, why} where it is damaged, and not in the line of
+-- an end.
 local function delete(id)
     local job = read_job(id)
     if not job then
@@ -11,7 +12,26 @@ local function delete(id)
     return 'done'
 end
 
+local ENDS = {'succeeded', 'dead', 'cancelled'}
+
+-- delete a damaged job from the lines where it stands
+local function delete_damaged(id, why)
+    for _, queue in ipairs(call('SMEMBERS', P .. 'queues')) do
+        for _, ended in ipairs(ENDS) do
+            local line = P .. 'ended|' .. queue .. '|' .. ended
+            if call('ZSCORE', line, id) then
+                part(line, id)
+                part(P .. 'jobs|' .. queue, id)
+                part(P .. 'dead|' .. queue, id)
+                call('DEL', job_key(id), P .. 'history|' .. id, P .. 'log|' .. id)
+                return 'done'
+            end
+        end
+    end
+    return as_damaged(id, why)
+end
+
 local answers = {}
-each(ask.ids, answers, delete, as_damaged)
+each(ask.ids, answers, delete, delete_damaged)
 flush()
 return cmsgpack.pack(answers)

@@ -1,4 +1,4 @@
--- parts: asked base schedules
+-- parts: asked base framed damage schedules
 -- Up to ask.limit schedules that are due, the longest first, and when the next one is that is not among them. Of those
 -- that code declares only the ones in the set ask.declared count. The reply is {the time, due, next time}.
 local PAGE = 100
@@ -11,7 +11,7 @@ repeat
         local id, run_at = page[at], tonumber(page[at + 1])
         if not next_run_at and (ask.declared[id] or not call('HGET', schedule_key(id), 'declared')) then
             if run_at <= now and #due < ask.limit then
-                due[#due + 1] = whole_schedule(id)
+                due[#due + 1] = shown_schedule(id)
             else
                 next_run_at = run_at
             end

@@ -1,6 +1,6 @@
--- once: asked base lines news places jobs standing holders holds kv numbers enqueuing damage keyed schedules gate
+-- once: asked base lines news places jobs standing holders holds kv numbers damage ids enqueuing keyed schedules gate
 -- Enqueue the jobs of a schedule and move its next run on, both or neither. The reply is {outcome, last job}, or a
--- conflict of keys: {"conflict", key, holder, why}.
+-- conflict of keys or ids: {"conflict", key, holder, why}, {"conflict", id, queue, kind, tenant}.
 if AWAY then
     return AWAY, false
 end
@@ -29,11 +29,9 @@ if #ask.jobs > 0 and schedule.overlap == 'skip' and unfinished(schedule.last_job
     end
     return array(2) .. packed('overlaps') .. packed(schedule.last_job_id)
 end
-if has_keys(ask.jobs) then
-    local conflict = conflict_of(ask.jobs, {}, nil, nil)
-    if conflict then
-        return cmsgpack.pack({'conflict', unpack(conflict)}), false
-    end
+local conflict = conflict_of(ask.jobs, {}, nil, nil)
+if conflict then
+    return cmsgpack.pack({'conflict', unpack(conflict)}), false
 end
 local fields = {}
 local last_job_id = schedule.last_job_id

@@ -1,14 +1,22 @@
--- parts: asked base fields whole
--- Jobs by id, each {job, history, log}, or nil where there is none. Once they are as large as ask.bytes no more are, and the
--- caller asks for the rest.
+-- parts: asked base fields whole damage each framed
+-- Jobs by id, each {id, {job, history, log, details}}, or nil where there is none. Once they are as large as ask.bytes no
+-- more are, and the caller asks for the rest.
 local answers = {}
 local size = 0
-for at, id in ipairs(ask.ids) do
-    if size >= ask.bytes then
-        break
-    end
+
+local function get(id)
     local found = fields_of(P .. 'job|' .. id)
-    answers[at] = found.head and array(3) .. whole_records(id, found) or NIL
-    size = size + #answers[at]
+    return next(found) ~= nil and framed_row(id, array(4) .. whole_records(id, found)) or NIL
 end
+
+each(ask.ids, answers, function(id)
+    if size >= ask.bytes then
+        return nil
+    end
+    local answer = get(id)
+    size = size + #answer
+    return answer
+end, function(id)
+    return framed_row(id)
+end)
 return array(#answers) .. table.concat(answers)

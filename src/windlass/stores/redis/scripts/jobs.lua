@@ -1,4 +1,4 @@
--- parts: asked base fields whole body matching merging page
+-- parts: asked base fields whole body damage each framed matching merging page
 -- A page of the jobs that match, in the order of their enqueue, past ask.after. The reply is {the last that was looked at,
 -- whether there are more, jobs}.
 local next_job, has_more = merged(lines_in_order(), ask.after and '(' .. int(ask.after) or '-inf', '+inf')

@@ -1,4 +1,4 @@
--- parts: asked base fields whole body matching merging page
+-- parts: asked base fields whole body damage each framed matching merging page
 -- A page of the jobs that match, the newest first, those before ask.before. The reply is {the last that was looked at,
 -- whether there are more, how many were looked at, jobs}.
 local FEW = 10000

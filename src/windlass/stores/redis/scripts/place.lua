@@ -1,8 +1,11 @@
--- parts: asked base lines places jobs holders
+-- parts: asked base lines places jobs holders damage
 -- What stands between a job and its claim: {the time, how many a claim gives before it, up to ask.most, who holds its
--- key}, or nil when there is no such job.
-local job = read_job(ask.id)
-if not job then
+-- key}, or nil when there is no such job; of a damaged one the time alone.
+local done, job = pcall(read_job, ask.id)
+if not done then
+    damage(job)
+    return array(3) .. number(now) .. NIL .. NIL
+elseif not job then
     return NIL
 end
 

@@ -1,23 +1,25 @@
 -- once: asked base lines news places jobs standing damage each drain
 -- Delete finished records past their retention, the oldest first. ask.keep has by queue ('' for all others) the spans
--- by state, none where they stay for ever; ask.most bounds the records per queue and end. The reply is
--- {how many, {id, why} for each that is damaged}.
+-- by state, none where they stay for ever; ask.most bounds the records per queue and end. The reply is how many.
 local done = 0
 
 local function remove(queue, ended, limit, page)
+    local function forget(id)
+        part(ended, id)
+        part(P .. 'jobs|' .. queue, id)
+        part(P .. 'dead|' .. queue, id)
+        call('DEL', job_key(id), P .. 'history|' .. id, P .. 'log|' .. id)
+        return true
+    end
     done = done + drain(limit, page, function(id)
         local job = read_job(id)
         -- a server that is allowed to forget may have forgotten it
-        if job then
-            remove_job(job)
-        else
-            part(ended, id)
-            part(P .. 'jobs|' .. queue, id)
-            part(P .. 'dead|' .. queue, id)
-            call('DEL', P .. 'history|' .. id, P .. 'log|' .. id)
+        if not job then
+            return forget(id)
         end
+        remove_job(job)
         return true
-    end)
+    end, forget)
 end
 
 for _, queue in ipairs(call('SMEMBERS', P .. 'queues')) do
@@ -47,4 +49,4 @@ for _, name in ipairs(call('ZRANGE', P .. 'unpacked_at', '-inf', int(now - ask.p
     call('HDEL', P .. 'unpacked', name)
     call('ZREM', P .. 'unpacked_at', name)
 end
-return cmsgpack.pack({done, damaged}), done > 0
+return cmsgpack.pack(done), done > 0

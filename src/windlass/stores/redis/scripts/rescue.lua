@@ -1,6 +1,6 @@
--- once: asked base lines news places jobs standing holders holds ends damage each drain
+-- once: asked base lines news places fields jobs body standing holders holds ends damage each drain aside
 -- Take back claims whose lease ran out, or with ask.force all: of ask.queues or all, of ask.workers (a set) or all. The
--- reply is {{id, state} for each, {id, why} for each that is damaged}: such a job stays as it is.
+-- reply is {{id, state} for each, {id, why} for those among them that were damaged, and set aside}.
 local function keeps(queue)
     local keep = ask.keep[queue]
     if keep == nil then
@@ -11,9 +11,6 @@ end
 
 local function rescue(job)
     local dead = ask.to == 'dead' or job.attempt >= job.max_attempts
-    if dead and job.hold then
-        holds_it(job)
-    end
     end_delivery(job, 'rescued', ask.failure)
     count('rescued', job.queue, job.kind)
     -- who had it has lost it: when that settles, it is no repetition
@@ -30,10 +27,10 @@ local function rescue(job)
     return {job.id, 'pending'}
 end
 
-local rescued = {}
+local rescued, damaged = {}, {}
 
 -- take back the claim of a job, if it is one that is asked for; return whether it is in line no more
-local function take(id, leased)
+local function take(id, queue, leased)
     local job = read_job(id)
     if not job then
         -- a server that is allowed to forget may have forgotten it
@@ -42,7 +39,43 @@ local function take(id, leased)
     elseif ask.workers and not ask.workers[job.worker or ''] then
         return false
     end
+    if is_finished(job) then
+        part(leased, id)
+        return true
+    end
+    assert(job.queue == queue and job.state == 'running', 'its head or its state is damaged')
     rescued[#rescued + 1] = rescue(job)
+    return true
+end
+
+-- Let the history of a damaged job have its delivery, as that of any job which is rescued, where claim and history can be
+-- read.
+local function note_delivery(id, found)
+    local is_list = redis.pcall('TYPE', P .. 'history|' .. id).ok
+    if not found.claim or claim_damage(found.claim) or is_list ~= 'none' and is_list ~= 'list' then
+        return
+    end
+    local _, attempt, delivery, claimed_at, worker = cmsgpack.unpack(found.claim)
+    if claimed_at then
+        local job = {id = id, attempt = attempt, delivery = delivery, claimed_at = claimed_at, worker = worker}
+        job.created_at = now
+        write_delivery(job, 'rescued', ask.failure)
+    end
+end
+
+-- set aside a job whose claim cannot be taken back; of a damaged one it is not known whose it was
+local function refuse(id, queue, leased, err)
+    if ask.workers then
+        return false
+    end
+    local is_hash, found = pcall(fields_of, job_key(id))
+    count('rescued', queue, is_hash and stored_kind(found) or '')
+    if is_hash then
+        note_delivery(id, found)
+    end
+    damaged[#damaged + 1] = {id, set_aside(id, queue, nil, 'running', err)}
+    rescued[#rescued + 1] = {id, 'dead'}
+    part(leased, id)
     return true
 end
 
@@ -56,7 +89,9 @@ for _, queue in ipairs(ask.queues or call('SMEMBERS', P .. 'queues')) do
         left = drain(wanted, function(passed, most)
             return call('ZRANGE', leased, '-inf', upto, 'BYSCORE', 'LIMIT', passed, most)
         end, function(id)
-            return take(id, leased)
+            return take(id, queue, leased)
+        end, function(id, err)
+            return refuse(id, queue, leased, err)
         end)
     until left < wanted or #rescued >= ask.limit
 end

@@ -8,7 +8,8 @@ local function takes_key_again(job)
     if not job.hold then
         return true
     end
-    local held = holder(job.hold[1])
+    local held, why = holder(job.hold[1])
+    assert(not why, why)
     if held then
         return held[1] == job.id
     end
@@ -16,6 +17,19 @@ local function takes_key_again(job)
         take(job.hold, job.id)
     end
     return true
+end
+
+-- Note on the last delivery that the job is retried. One that was never claimed gets a delivery of the number 0 for it, which
+-- tells how it had ended; `logged` says that something is kept beside the job.
+local function note_retry(job)
+    local history = P .. 'history|' .. job.id
+    if job.delivery == 0 and call('EXISTS', history) == 0 then
+        local ended_at = time_or(tonumber(call('HGET', job.hash, 'finished_at') or ''), now)
+        local outcome = job.state == 'cancelled' and 'cancelled' or 'failed'
+        call('RPUSH', history, array(7) .. cmsgpack.pack(0, 0, ended_at, ended_at, nil, outcome) .. NIL)
+        call('HSET', job.hash, 'logged', '1')
+    end
+    add_detail(job, nil, now)
 end
 
 local function retry(id)
@@ -27,6 +41,7 @@ local function retry(id)
     elseif not takes_key_again(job) then
         return 'key_held'
     end
+    note_retry(job)
     job.attempt = 0
     wait_until(job, now)
     call('HDEL', job.hash, 'error', 'finished_at', 'result', 'result_codec', 'cancel')

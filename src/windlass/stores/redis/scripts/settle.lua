@@ -1,7 +1,7 @@
--- once: asked base lines news places jobs standing holders holds kv numbers enqueuing damage keyed ends successes each settled
+-- once: asked base lines news places jobs standing holders holds kv numbers damage ids enqueuing keyed ends successes each settled
 -- Write how claims ended, each as one step of its own; one is {id, token, keep, verdict, two values that belong to it, then,
 -- kv}, shorter where nothing follows. The reply has for each "done", "repeated", "lost", the conflict that refused it,
--- {key, holder, why}, or what is said of a damaged job, {id, why}; or it is true: all are done.
+-- {key, holder, why} or {id, queue, kind, tenant}, or what is said of a damaged job, {id, why}; or it is true: all are done.
 local ENDS = {succeeded = true, dead = true, cancelled = true}
 
 -- whether a job to be enqueued then would be refused, once the verdict is written
@@ -80,13 +80,10 @@ local function settle(settlement)
         return 'repeated'
     end
     -- nothing is written of what is damaged, so all that is written after the verdict is looked at before it
-    if job.hold and (ENDS[verdict] or verdict == 'released') then
-        holds_it(job)
-    end
     if kv or jobs and has_kv(jobs) then
         check_kv()
     end
-    if jobs and has_keys(jobs) then
+    if jobs then
         local conflict = refused(job, settlement, jobs)
         if conflict then
             return conflict

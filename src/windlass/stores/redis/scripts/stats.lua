@@ -12,7 +12,7 @@ local function stats(queue)
     end
     local counted = {}
     for at, total in ipairs(call('HMGET', P .. 'totals|' .. queue, unpack(TOTALS))) do
-        counted[at] = tonumber(total or 0)
+        counted[at] = tonumber(total or 0) or 0
     end
     local ended = P .. 'ended|' .. queue
     return array(10)

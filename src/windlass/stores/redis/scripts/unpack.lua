@@ -1,14 +1,20 @@
--- once: asked base lines news places holders holds numbers enqueuing gate
+-- once: asked base lines news places holders holds numbers damage ids enqueuing gate
 -- Put the jobs of a parcel in line as they are. One is a table of its id, kind, body, priority, max_attempts, created_at,
 -- whether it is pending, and where it has them run_at, attempt and delivery, hold with expires_at, fields (pairs for its
--- hash), history and log, which are kept as they come. The reply tells whether this was the next parcel of its move.
+-- hash), history and log, which are kept as they come. The reply tells whether this was the next parcel of its move: false,
+-- or {true, what is said of each key whose holder here is damaged}. It is {id, queue, kind, tenant} when another job has the
+-- id of one, {id, why} when that is damaged.
 if AWAY then
     return AWAY, false
 end
 
--- let a job have the key that it held elsewhere, unless somebody has it here
+local damaged = {}
+
+-- let a job have the key that it held elsewhere, unless another job has it here, or that cannot be told
 local function take_over(job)
-    if holder(job.hold[1]) then
+    local other, why = holder(job.hold[1])
+    damaged[#damaged + 1] = why
+    if other or why then
         return
     end
     local held = {job.id, job.hold[7], job.expires_at or false}
@@ -63,15 +69,32 @@ local number_before = before and cmsgpack.unpack(before)[1] or 0
 if ask.number ~= number_before + 1 then
     return cmsgpack.pack(false)
 end
+local function more_of(job)
+    for at = 1, #(job.fields or {}), 2 do
+        if job.fields[at] == 'more' then
+            return job.fields[at + 1]
+        end
+    end
+end
+
+-- as ids.lua has them: these are no other than what is to be enqueued
+local asked = {}
+for at, job in ipairs(ask.jobs) do
+    asked[at] = {job.id, ask.queue, job.kind, [9] = more_of(job)}
+end
+local here, conflict = ids_here(asked)
+if conflict then
+    return cmsgpack.pack(conflict), false
+end
 local ids = {}
 local first, step = next_numbers(#ask.jobs)
 for at, job in ipairs(ask.jobs) do
     ids[at] = job.id
-    if call('EXISTS', job_key(job.id)) == 0 then
+    if not here[at] then
         take_in(job, first + (at - 1) * step)
     end
 end
 call('HSET', P .. 'unpacked', name, cmsgpack.pack({ask.number, ids}))
 call('ZADD', P .. 'unpacked_at', int(now), name)
 finish()
-return cmsgpack.pack(true)
+return cmsgpack.pack({true, damaged})

@@ -1,80 +1,75 @@
 """Claim, and what only the holder of a claim may do: settle, renew and note."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import timedelta
 from heapq import merge
 from itertools import islice, takewhile
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
+from windlass.core.commands import ClaimJobs, RenewClaims, SettleClaims, WriteNotes
 from windlass.core.duration import ZERO
 from windlass.core.errors import StoreCorrupt
 from windlass.core.ids import JobId
-from windlass.core.job import Claim, Note, Token
+from windlass.core.job import Claim, Token
+from windlass.core.queries import GetDueTime
 from windlass.core.requests import ClaimRequest, Renewed, Settled, Settlement, SettleResult
 from windlass.core.states import State
+from windlass.core.store_calls import Command, RepeatSafety
 from windlass.core.verdict import ToReleased, ToSucceeded
-from windlass.kit.moves import claiming, moving, settling
+from windlass.kit.moves import claiming, settling
 from windlass.kit.moves.record import Record
-from windlass.kit.settlements import kept_result, result_of
 from windlass.stores.slatedb import keys
-from windlass.stores.slatedb.moves.enqueue import find_for_enqueue, refuse_damaged
-from windlass.stores.slatedb.moves.receipts import receipt, write_receipt
+from windlass.stores.slatedb.damaged import is_damaged
+from windlass.stores.slatedb.moves.enqueue import find_for_enqueue
 from windlass.stores.slatedb.queues import Queue
-from windlass.stores.slatedb.records import Receipt
 from windlass.stores.slatedb.table import Table
 
 PROMOTED_AT_ONCE: Final = 1_000
 
 
-class ClaimCall(NamedTuple):
-    """What one worker wants."""
-
-    request: ClaimRequest
-    request_id: str | None = None
+Head: TypeAlias = tuple[bytes, bytes]
+"""A place in a line without what the keys of the line begin with, and the whole of it."""
 
 
-class GiveBackCall(NamedTuple):
-    """A claim whose caller was not told of the jobs that it was given."""
+@dataclass(frozen=True, slots=True)
+class GiveBackClaims(Command[None]):
+    """Put jobs back in their places whose claim was not told to its caller."""
 
-    claim: ClaimCall
+    claim: ClaimJobs
+    request_id: str | None
     given: Sequence[Claim]
+    repeat = RepeatSafety.SAME
 
 
-class SettleCall(NamedTuple):
-    """One caller's settlements."""
-
-    settlements: Sequence[Settlement]
-    request_id: str | None = None
-
-
-class RenewCall(NamedTuple):
-    """Claims, and how long they are to hold from now."""
-
-    claims: Sequence[tuple[JobId, Token]]
-    lease: timedelta
-
-
-async def claim(table: Table, call: ClaimCall) -> list[Claim]:
+async def claim(table: Table, command: ClaimJobs) -> list[Claim]:
     """Give up to `limit` ready jobs, the most urgent first."""
-    if (before := (await receipt(table, call.request_id)).claimed) is not None:
-        await table.find(job_id for job_id, _ in before)
-        table.repeats.add(call.request_id, call)
-        return claiming.still_held(table, [given for given in before if given[0] not in table.damaged])
-    moving.refuse(table.moved)
-    claims = claiming.claim(table, await _ready(table, call.request), call.request, table.rng, table.now)
-    if claims:
-        write_receipt(table, call.request_id, Receipt(claimed=[(claim.job.id, claim.token) for claim in claims]))
-    return claims
+    request = command.request
+    return claiming.claim(table, await _ready(table, request), request, table.rng, table.now)
 
 
-async def give_back(table: Table, call: GiveBackCall) -> None:
+async def claim_again(
+    table: Table, command: ClaimJobs, request_id: str, before: Sequence[tuple[JobId, Token]]
+) -> list[Claim]:
+    """Return those claims of an earlier reply that still hold their job."""
+    await table.find(job_id for job_id, _ in before)
+    table.repeats.add(request_id, command)
+    return [claim for claim in claiming.still_held(table, before) if claim.job.damage is None]
+
+
+async def give_back(table: Table, command: GiveBackClaims) -> None:
     """Put jobs back in their places, unless the claim was repeated since: they are those of the repeat then."""
-    if not table.repeats.has_later(call.claim.request_id, call.claim):
-        await settle(table, SettleCall([Settlement(given.job.id, given.token, ToReleased()) for given in call.given]))
+    if not table.repeats.has_later(command.request_id, command.claim):
+        await settle(
+            table, SettleClaims([Settlement(given.job.id, given.token, ToReleased()) for given in command.given])
+        )
 
 
 async def _ready(table: Table, request: ClaimRequest) -> list[Record]:
-    """Return the jobs to be given: of the queues one after the other, or of all as if they were one."""
+    """Return the jobs to be given: of the queues one after the other, or of all as if they were one.
+
+    A damaged one becomes dead, and the next is given in its place.
+    """
     known = (table.queues.get(name) for name in dict.fromkeys(request.queues))
     queues = [queue for queue in known if queue is not None and not queue.paused]
     for queue in queues:
@@ -86,27 +81,29 @@ async def _ready(table: Table, request: ClaimRequest) -> list[Record]:
             if len(ready) < request.limit:
                 ready += await _first(table, group, request, request.limit - len(ready))
         found = await table.records(ready)
-        # a damaged one is aside from now on, and the next is given in its place
-        if len(found) == len(ready):
+        damaged = [record for record in found if record.damage is not None]
+        for record in damaged:
+            table.set_aside(record)
+        if not damaged and len(found) == len(ready):
             return found
 
 
 async def _first(table: Table, queues: Sequence[Queue], request: ClaimRequest, limit: int) -> list[bytes]:
     """Return the most urgent places in the lines of these queues; places of all lines sort together."""
-    lines: list[list[bytes]] = []
+    lines: list[list[Head]] = []
     for queue in queues:
         kinds = list(queue.lines) if request.kinds is None else [kind for kind in request.kinds if kind in queue.lines]
         lines += await line_heads(table, queue, dict.fromkeys(kinds), limit)
-    return list(islice(merge(*lines), limit))
+    return [place for _, place in islice(merge(*lines), limit)]
 
 
-async def line_heads(table: Table, queue: Queue, kinds: Iterable[str | None], limit: int) -> list[list[bytes]]:
-    """Return the first places in each of these lines of a queue, without what the keys of a line begin with."""
-    heads: list[list[bytes]] = []
+async def line_heads(table: Table, queue: Queue, kinds: Iterable[str | None], limit: int) -> list[list[Head]]:
+    """Return the first places in each of these lines of a queue, each behind what sorts together over all lines."""
+    heads: list[list[Head]] = []
     for kind in kinds:
         index = keys.line(queue.name, kind)
         front = await table.front(index, limit)
-        heads.append([place[len(index) :] for place in front.first(limit)])
+        heads.append([(place[len(index) :], place) for place in front.first(limit)])
     return heads
 
 
@@ -118,13 +115,17 @@ async def promote_queue(table: Table, queue: Queue, limit: int) -> int:
     due = list(takewhile(lambda place: keys.time_of(place) <= table.now, front.first(limit)))
     found = await table.records(due, parts=())
     for record in found:
-        queue.place(record, State.PENDING)
+        if record.damage is None:
+            queue.place(record, State.PENDING)
+        else:
+            # its line is not known
+            table.set_aside(record)
     return len(found)
 
 
-async def due_in(table: Table, queues: Sequence[str]) -> timedelta | None:
+async def due_in(table: Table, query: GetDueTime) -> timedelta | None:
     """Return how long it is until the next scheduled job of these queues comes due."""
-    known = [table.queues[name] for name in queues if name in table.queues]
+    known = [table.queues[name] for name in query.queues if name in table.queues]
     waits: list[timedelta] = []
     for queue in known:
         if not queue.paused and queue.standing[State.SCHEDULED]:
@@ -133,34 +134,34 @@ async def due_in(table: Table, queues: Sequence[str]) -> timedelta | None:
     return min(waits, default=None)
 
 
-async def settle(table: Table, call: SettleCall) -> list[SettleResult]:
-    """Write how claims ended, each as one step of its own; that of a damaged job is answered by `StoreCorrupt`."""
-    if (before := (await receipt(table, call.request_id)).settled) is not None:
-        return [result_of(kept) for kept in before]
-    await table.find(settlement.job_id for settlement in call.settlements)
-    for settlement in call.settlements:
+async def settle(table: Table, command: SettleClaims) -> list[SettleResult]:
+    """Write how claims ended, each as one step of its own.
+
+    Where a damaged record does not say who holds its job, the settlement is answered by `StoreCorrupt`.
+    """
+    await table.find(settlement.job_id for settlement in command.settlements)
+    for settlement in command.settlements:
         if settlement.then:
             await find_for_enqueue(table, settlement.then)
-    settle_one = _settle_unless_damaged if table.damaged else settling.settle
-    results = [settle_one(table, settlement, table.now) for settlement in call.settlements]
+    results = [settling.settle(table, settlement, table.now) for settlement in command.settlements]
     if Settled.LOST in results:
-        results = table.untold.told(call.settlements, results)
-    if table.damaged and any(isinstance(result, StoreCorrupt) for result in results):
-        # a receipt has no room for them: who asks again is told of them again, and that the others were done
-        table.untold.add(call.settlements, results)
-    elif call.request_id is not None:
-        write_receipt(table, call.request_id, Receipt(settled=list(map(kept_result, results))))
+        results = table.untold.told(command.settlements, results)
+        results = [
+            _lost(table, settlement) if result is Settled.LOST else result
+            for settlement, result in zip(command.settlements, results, strict=True)
+        ]
+        if any(isinstance(result, StoreCorrupt) for result in results):
+            # a receipt cannot keep them: a repeat gets them again, and learns here that the others were done
+            table.untold.add(command.settlements, results)
     return results
 
 
-def _settle_unless_damaged(table: Table, settlement: Settlement, now: datetime) -> SettleResult:
-    """Write how a claim ended, unless its job is damaged, or one that holds a key which its next jobs need."""
-    try:
-        table.damaged.refuse([settlement.job_id])
-        refuse_damaged(table, settlement.then)
-    except StoreCorrupt as error:
-        return error
-    return settling.settle(table, settlement, now)
+def _lost(table: Table, settlement: Settlement) -> SettleResult:
+    """Return the answer to a settlement whose token does not hold the job, as far as can be known."""
+    record = table.jobs.get(settlement.job_id)
+    if record is None or record.damage is None or record.token is not None or record.state is not State.RUNNING:
+        return Settled.LOST
+    return is_damaged(record)
 
 
 def weight(settlement: Settlement) -> int:
@@ -170,17 +171,13 @@ def weight(settlement: Settlement) -> int:
     return len(result or b"") + sum(len(job.payload) for job in settlement.then)
 
 
-async def renew(table: Table, call: RenewCall) -> list[Renewed | None]:
-    """Let claims hold for a while from now; nobody holds a job that is damaged."""
-    await table.find(job_id for job_id, _ in call.claims)
-    if not table.damaged:
-        return claiming.renew(table, call.claims, call.lease, table.now)
-    sound = [claim for claim in call.claims if claim[0] not in table.damaged]
-    renewed = iter(claiming.renew(table, sound, call.lease, table.now))
-    return [None if job_id in table.damaged else next(renewed) for job_id, _ in call.claims]
+async def renew(table: Table, command: RenewClaims) -> list[Renewed | None]:
+    """Let claims hold for a while from now."""
+    await table.find(job_id for job_id, _ in command.claims)
+    return claiming.renew(table, command.claims, command.lease, table.now)
 
 
-async def note(table: Table, notes: Sequence[Note]) -> list[bool]:
+async def note(table: Table, command: WriteNotes) -> list[bool]:
     """Write progress and log lines of running jobs."""
-    await table.find(note.job_id for note in notes)
-    return [note.job_id not in table.damaged and claiming.note(table, note, table.now) for note in notes]
+    await table.find(note.job_id for note in command.notes)
+    return [claiming.note(table, note, table.now) for note in command.notes]

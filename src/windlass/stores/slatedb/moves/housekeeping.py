@@ -1,9 +1,11 @@
 """Housekeeping: records beside jobs whose time is over."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from windlass.core.store_calls import Command, RepeatSafety
 from windlass.stores.slatedb import keys, records
 from windlass.stores.slatedb.damaged import free_if_damaged
 from windlass.stores.slatedb.table import Table
@@ -15,8 +17,16 @@ AT_ONCE: Final = 1_000
 _MOMENT: Final = timedelta(microseconds=1)
 
 
-async def prune_beside(table: Table, _: None) -> bool:
-    """Forget what is past its time, some of each kind; return whether there may be more."""
+@dataclass(frozen=True, slots=True)
+class PruneBeside(Command[bool]):
+    """Delete a page of each kind of records beside jobs that are past their time; return whether there may be more."""
+
+    repeat = RepeatSafety.SAME
+
+
+async def prune_beside(table: Table, command: PruneBeside) -> bool:
+    """Delete what is past its time, some of each kind; return whether there may be more."""
+    del command
     now = table.now
     for server_id in [key for key, server in table.servers.items() if server.seen_at <= now - SERVERS_KEPT]:
         table.forget_server(server_id)

@@ -1,62 +1,52 @@
 """What a store keeps beside jobs: values, locks, servers and what people did."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from windlass.core.commands import (
+    FreeLock,
+    RemoveServer,
+    TakeLock,
+    WriteAudit,
+    WriteHeartbeat,
+    WriteKv,
+    WriteTimings,
+)
 from windlass.core.duration import later
-from windlass.core.looks import AuditEntry, ServerRecord
-from windlass.core.requests import KvAny, KvWrite
-from windlass.core.stats import TimingCount
+from windlass.core.queries import ListEndedServers
+from windlass.core.requests import KvAny
 from windlass.core.topics import lock_topic
-from windlass.kit.moves import moving
 from windlass.stores.slatedb import keys, records
-from windlass.stores.slatedb.damaged import free_if_damaged
+from windlass.stores.slatedb.damaged import decoded, free_if_damaged
 from windlass.stores.slatedb.records import LockRecord
 from windlass.stores.slatedb.table import Table
 
 
-class LockCall(NamedTuple):
-    """Who wants which lock, for how long."""
-
-    name: str
-    holder: str
-    ttl: timedelta
-
-
-class UnlockCall(NamedTuple):
-    """Who lets go of which lock."""
-
-    name: str
-    holder: str
-
-
-async def kv_write(table: Table, write: KvWrite) -> bool:
+async def write_kv(table: Table, command: WriteKv) -> bool:
     """Write one of the caller's own values if its condition holds."""
-    moving.refuse(table.moved)
+    write = command.write
     if write.expected is not KvAny.ANY and await table.value(keys.value(write.key)) != write.expected:
         return False
     table.put_values({write.key: write.value})
     return True
 
 
-async def lock(table: Table, call: LockCall) -> bool:
+async def take_lock(table: Table, command: TakeLock) -> bool:
     """Take or renew a lock; False while another holder has it."""
-    if await _holder(table, call.name) not in {None, call.holder}:
+    if await _holder(table, command.name) not in {None, command.holder}:
         return False
-    kept = LockRecord(call.holder, later(table.now, call.ttl))
-    table.put(keys.named(keys.LOCKS, call.name), records.encode(kept))
+    kept = LockRecord(command.holder, later(table.now, command.ttl))
+    table.put(keys.named(keys.LOCKS, command.name), records.encode(kept))
     return True
 
 
-async def unlock(table: Table, call: UnlockCall) -> bool:
-    """Let go of a lock; False when the holder no longer had it."""
-    table.news.add(lock_topic(call.name))
-    if await _holder(table, call.name) != call.holder:
+async def free_lock(table: Table, command: FreeLock) -> bool:
+    """Free a lock; False when the holder no longer had it."""
+    table.news.add(lock_topic(command.name))
+    if await _holder(table, command.name) != command.holder:
         return False
-    table.put(keys.named(keys.LOCKS, call.name), None)
+    table.put(keys.named(keys.LOCKS, command.name), None)
     return True
 
 
@@ -66,36 +56,38 @@ async def _holder(table: Table, name: str) -> str | None:
     return None if found is None or found.ends_at <= table.now else found.holder
 
 
-async def beat(table: Table, server: ServerRecord) -> None:
+async def write_heartbeat(table: Table, command: WriteHeartbeat) -> None:
     """Write that a server is live."""
-    table.beat(replace(server, seen_at=table.now))
+    table.beat(replace(command.server, seen_at=table.now))
 
 
-async def ended_servers(table: Table, _: None) -> list[str]:
+async def ended_servers(table: Table, query: ListEndedServers) -> list[str]:
     """Return the servers that a former owner has left behind, on proof that its process has ended."""
+    del query
     return [server_id for server_id in table.servers if server_id in table.ended_servers]
 
 
-async def leave(table: Table, server_id: str) -> None:
-    """Take a server out."""
-    table.forget_server(server_id)
+async def remove_server(table: Table, command: RemoveServer) -> None:
+    """Remove the record of a server."""
+    table.forget_server(command.server_id)
 
 
-async def write_timings(table: Table, timings: Sequence[TimingCount]) -> None:
+async def write_timings(table: Table, command: WriteTimings) -> None:
     """Add counts to those that are kept."""
     added: defaultdict[bytes, Counter[tuple[Literal["waited", "ran"], int]]] = defaultdict(Counter)
-    for minute, queue, kind, what, within, count in timings:
+    for minute, queue, kind, what, within, count in command.timings:
         added[keys.minute(minute, queue, kind, family=keys.TIMINGS)][what, within] += count
     # all of them are read before one is written: if that fails, the caller repeats all of them
     kept = [await table.value(key) for key in added]
     for (key, counts), value in zip(added.items(), kept, strict=True):
-        for what, within, count in () if value is None else records.timings(value):
+        before = None if value is None else decoded(records.timings, value, "how long attempts took", "it begins anew")
+        for what, within, count in before or ():
             counts[what, within] += count
         table.put(key, records.encode([(*of, count) for of, count in sorted(counts.items())]))
 
 
-async def write_audit(table: Table, entries: Sequence[AuditEntry]) -> None:
+async def write_audit(table: Table, command: WriteAudit) -> None:
     """Keep what people did."""
-    for entry in entries:
+    for entry in command.entries:
         table.counters.entry += 1
         table.put(keys.audit(table.counters.entry), records.encode(entry))

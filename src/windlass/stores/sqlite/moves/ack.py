@@ -15,7 +15,7 @@ from windlass.stores.sqlite.transaction import SUCCEEDED, Transaction
 def ack_many(tx: Transaction, settlements: Sequence[Settlement]) -> list[Settled | None]:
     """Settle plain successes; None for each that was not done, which is left to be refused by itself."""
     ids = json_list([settlement.job_id for settlement in settlements])
-    running = {row[0]: row for row in tx.execute(sql("running"), (ids,)).fetchall()}
+    running = {row[0]: row for row in tx.execute(sql("running"), {"ids": ids}).fetchall()}
     results: list[Settled | None] = []
     kept: list[int] = []
     forgotten: list[int] = []
@@ -36,9 +36,9 @@ def ack_many(tx: Transaction, settlements: Sequence[Settlement]) -> list[Settled
             ends.forget_traces(tx, seq)
         results.append(Settled.DONE)
     if kept:
-        tx.run("ack", (tx.now, json_list(kept)))
+        tx.run("ack", {"now": tx.now, "seqs": json_list(kept)})
     if forgotten:
-        tx.run("ack_and_forget", (json_list(forgotten),))
+        tx.run("ack_and_forget", {"seqs": json_list(forgotten)})
     for (queue, kind, keep), count in counts.items():
         tx.moved(queue, State.RUNNING, State.SUCCEEDED if keep else None, count)
         tx.happened(queue, kind, SUCCEEDED, count)

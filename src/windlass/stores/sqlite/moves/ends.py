@@ -1,12 +1,16 @@
 """How a delivery ends for its job: it is over, or it waits again."""
 
+from typing import Final
+
 from windlass.core.job import Failure
 from windlass.core.names import HISTORY_KEPT, MAX_ERROR, shortened
 from windlass.core.states import State
 from windlass.kit.unique_keys import Kept
 from windlass.stores.sqlite.moves.holds import free_at_end
-from windlass.stores.sqlite.rows import Standing
+from windlass.stores.sqlite.rows import EARLIEST, LATEST, Standing
 from windlass.stores.sqlite.transaction import Transaction
+
+NO_FAILURE: Final = (None, None, None, None)
 
 
 def finish(
@@ -32,9 +36,9 @@ def finish(
             "seq": job.seq,
             "state": str(state),
             "now": tx.now,
-            "error": None if error is None else shortened(error, MAX_ERROR),
+            "last_error": None if error is None else shortened(error, MAX_ERROR),
             "result": result,
-            "codec": codec,
+            "result_codec": codec,
             "token": None if forget_token else job.token,
         },
     )
@@ -59,9 +63,11 @@ def wait_again(
             "state": str(state),
             "attempt": job.attempt if attempt is None else attempt,
             "run_at": run_at,
-            "error": None if error is None else shortened(error, MAX_ERROR),
+            "last_error": None if error is None else shortened(error, MAX_ERROR),
             "token": None if forget_token else job.token,
-            **kept._asdict(),
+            "unique_key": kept.unique_key,
+            "hold": kept.hold,
+            "hold_until": kept.hold_until,
         },
     )
     tx.moved(job.queue, State.RUNNING, state)
@@ -70,20 +76,31 @@ def wait_again(
 
 def write_delivery(tx: Transaction, job: Standing, outcome: str, failure: Failure | None = None) -> None:
     """Keep how this delivery ended; the last twenty are kept."""
-    message, kind, traceback = failure or (None, None, None)
-    row = (job.seq, job.delivery, job.attempt, job.claimed_at, tx.now, job.worker, outcome, message, kind, traceback)
-    tx.run("write_delivery", row)
+    # a damaged time of the claim would make this entry damaged too
+    started_at = job.claimed_at if job.claimed_at is not None and EARLIEST <= job.claimed_at <= LATEST else tx.now
+    row = (job.seq, job.delivery, job.attempt, started_at, tx.now, job.worker, outcome)
+    tx.run("write_delivery", (*row, *(failure or NO_FAILURE), None))
     if job.delivery > HISTORY_KEPT:
-        tx.run("forget_old_deliveries", (job.seq, job.delivery - HISTORY_KEPT))
+        tx.run("forget_old_deliveries", {"seq": job.seq, "last": job.delivery - HISTORY_KEPT})
+
+
+def note_retry(tx: Transaction, job: Standing) -> None:
+    """Write that an operator retries a job, which is still as it ended."""
+    if job.delivery:
+        tx.run("note_retry", {"seq": job.seq, "delivery": job.delivery, "now": tx.now})
+    else:
+        # a damaged time of the end would make this entry damaged too
+        parameters = {"seq": job.seq, "now": tx.now, "earliest": EARLIEST, "latest": LATEST}
+        tx.run("note_first_retry", parameters)
 
 
 def forget(tx: Transaction, seq: int) -> None:
     """Delete a job and all that is kept with it."""
-    tx.run("forget", (seq,))
+    tx.run("forget", {"seq": seq})
     forget_traces(tx, seq)
 
 
 def forget_traces(tx: Transaction, seq: int) -> None:
     """Delete what is kept beside a job."""
-    tx.run("forget_deliveries", (seq,))
-    tx.run("forget_log", (seq,))
+    tx.run("forget_deliveries", {"seq": seq})
+    tx.run("forget_log", {"seq": seq})

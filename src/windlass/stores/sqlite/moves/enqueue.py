@@ -1,64 +1,73 @@
-"""Enqueue: jobs into line, all of a call or none."""
+"""Enqueue: jobs into line, all of a request or none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, groupby, islice
 from typing import NamedTuple
 
-import msgspec
-
+from windlass.core.commands import EnqueueJobs
 from windlass.core.duration import later, to_micros
-from windlass.core.errors import UniqueConflict, WindlassError
+from windlass.core.errors import JobConflict, UniqueConflict, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.states import State
+from windlass.kit.job_ids import Identified, check_repeat
 from windlass.kit.records import headers_text
 from windlass.kit.unique_keys import check_conflict
 from windlass.stores.sqlite.moves import holds
-from windlass.stores.sqlite.moves.gate import refusal
-from windlass.stores.sqlite.moves.receipts import receipt, write_receipt
-from windlass.stores.sqlite.rows import Standing, json_list
+from windlass.stores.sqlite.moves.moved_check import moved_error
+from windlass.stores.sqlite.moves.receipts import SqliteRequest, receipt, write_receipt
+from windlass.stores.sqlite.moves.set_aside import standing
+from windlass.stores.sqlite.rows import BARE_COLUMNS, json_list
 from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import ENQUEUED, Transaction
 
 _PENDING = str(State.PENDING)
 _SCHEDULED = str(State.SCHEDULED)
-_STATE_AT = 7
-_BARE = 11
+_STATE_AT = BARE_COLUMNS.index("state")
+_BARE = len(BARE_COLUMNS)
 _CREATED = True
 
 
-class EnqueueCall(NamedTuple):
-    """One caller's batch."""
+class _Known(NamedTuple):
+    """A job that is here; the columns of `seqs_of.sql`."""
 
-    jobs: Sequence[PreparedJob]
-    request_id: str | None = None
-
-    @property
-    def plain(self) -> bool:
-        """Whether nothing in it can be refused, so that it can share its statements with others."""
-        return all(job.unique is None and not job.kv for job in self.jobs)
+    id: JobId
+    seq: int
+    queue: str
+    kind: str | None
+    tenant: str | None
 
 
-def enqueue(tx: Transaction, calls: list[EnqueueCall]) -> list[list[Enqueued] | WindlassError]:
-    """Put the jobs of every call in line; a call that is refused is its error, and the others are not touched."""
+def enqueue(tx: Transaction, requests: Sequence[SqliteRequest[EnqueueJobs]]) -> list[list[Enqueued] | WindlassError]:
+    """Put the jobs of every request in line; a request that is refused is its error, and the others are not touched."""
     if not tx.takes_jobs():
-        return [_repeated(tx, call) or refusal(tx) for call in calls]
-    shared = _shared(tx, calls)
+        return [_repeated(tx, request) or moved_error(tx) for request in requests]
+    shared = _shared(tx, requests)
     if not shared:
-        return [_enqueue_alone(tx, call) for call in calls]
-    done = insert_plain(tx, list(chain.from_iterable(call.jobs for call in shared.values())))
-    if len(calls) == 1:
-        write_receipt(tx, calls[0].request_id, done)
+        return [_enqueue_alone(tx, request) for request in requests]
+    try:
+        done = insert_plain(tx, list(chain.from_iterable(request.command.jobs for request in shared.values())))
+    except JobConflict as conflict:
+        # only whose job it is hears of it
+        return [conflict] if len(requests) == 1 else [_enqueue_alone(tx, request) for request in requests]
+    if len(requests) == 1:
+        if requests[0].request_id is not None:
+            write_receipt(tx, requests[0].request_id, done)
         return [done]
     each = iter(done)
-    answers = {place: list(islice(each, len(call.jobs))) for place, call in shared.items()}
-    for place, call in shared.items():
-        write_receipt(tx, call.request_id, answers[place])
-    return [answers[place] if place in shared else _enqueue_alone(tx, call) for place, call in enumerate(calls)]
+    answers = {place: list(islice(each, len(request.command.jobs))) for place, request in shared.items()}
+    for place, request in shared.items():
+        write_receipt(tx, request.request_id, answers[place])
+    return [
+        answers[place] if place in shared else _enqueue_alone(tx, request) for place, request in enumerate(requests)
+    ]
 
 
 def insert_plain(tx: Transaction, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
-    """Insert jobs without keys or kv; an id that is here already is left as it is."""
+    """Insert jobs without keys or kv; a job that is here already is left as it is.
+
+    Raises `IdConflict` when another job has one of the ids, and has inserted none then.
+    """
     if not jobs:
         return []
     first = tx.reserve(len(jobs))
@@ -70,53 +79,63 @@ def insert_plain(tx: Transaction, jobs: Sequence[PreparedJob]) -> list[Enqueued]
 
 
 def insert_any(tx: Transaction, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
-    """Insert jobs one by one, with their keys and kv; raises `UniqueConflict` in the middle."""
+    """Insert jobs one by one, with their keys and kv; raises a `JobConflict` in the middle."""
     return [_insert(tx, job) for job in jobs]
+
+
+def known_jobs(tx: Transaction, jobs: Iterable[Identified]) -> dict[JobId, _Known]:
+    """Return the jobs that are here under the ids of `jobs`."""
+    rows = tx.execute(sql("seqs_of"), {"ids": json_list([job.id for job in jobs])}).fetchall()
+    return {row[0]: _Known(*row) for row in rows}
 
 
 def write_kv(tx: Transaction, kv: Mapping[bytes, bytes | None] | None) -> None:
     """Write a caller's values; None deletes."""
     for key, value in (kv or {}).items():
         if value is None:
-            tx.run("kv_delete", (key,))
+            tx.run("kv_delete", {"key": key})
         else:
-            tx.run("kv_put", (key, value))
+            tx.run("kv_put", {"key": key, "value": value})
 
 
-def _shared(tx: Transaction, calls: list[EnqueueCall]) -> dict[int, EnqueueCall]:
+def _is_plain(command: EnqueueJobs) -> bool:
+    """Whether nothing but an id can be in its way, so that it can share its statements with others."""
+    return all(job.unique is None and not job.kv for job in command.jobs)
+
+
+def _shared(tx: Transaction, requests: Sequence[SqliteRequest[EnqueueJobs]]) -> dict[int, SqliteRequest[EnqueueJobs]]:
     """Return, by their places, the plain calls that were not served before; a repeat of one beside it is left out."""
-    shared: dict[int, EnqueueCall] = {}
+    shared: dict[int, SqliteRequest[EnqueueJobs]] = {}
     names: set[str] = set()
-    for place, call in enumerate(calls):
-        name = call.request_id
-        if call.plain and (name is None or (name not in names and receipt(tx, name) is None)):
-            shared[place] = call
+    for place, request in enumerate(requests):
+        name = request.request_id
+        if _is_plain(request.command) and (
+            name is None or (name not in names and receipt(tx, name, list[Enqueued]) is None)
+        ):
+            shared[place] = request
         if name is not None:
             names.add(name)
     return shared
 
 
-def _enqueue_alone(tx: Transaction, call: EnqueueCall) -> list[Enqueued] | WindlassError:
-    if (done := _repeated(tx, call)) is not None:
+def _enqueue_alone(tx: Transaction, request: SqliteRequest[EnqueueJobs]) -> list[Enqueued] | WindlassError:
+    if (done := _repeated(tx, request)) is not None:
         return done
     mark = tx.mark()
     try:
-        done = insert_any(tx, call.jobs)
-    except UniqueConflict as conflict:
+        done = insert_any(tx, request.command.jobs)
+    except JobConflict as conflict:
         tx.back_to(mark)
         return conflict
     finally:
         tx.accept()
-    write_receipt(tx, call.request_id, done)
+    write_receipt(tx, request.request_id, done)
     return done
 
 
-def _repeated(tx: Transaction, call: EnqueueCall) -> list[Enqueued] | None:
-    """Return the answer to a call that was served before."""
-    reply = receipt(tx, call.request_id)
-    if reply is None:
-        return None
-    return [Enqueued(JobId(job_id), created) for job_id, created in msgspec.json.decode(reply)]
+def _repeated(tx: Transaction, request: SqliteRequest[EnqueueJobs]) -> list[Enqueued] | None:
+    """Return the answer to a request that was served before."""
+    return receipt(tx, request.request_id, list[Enqueued])
 
 
 def _insert(tx: Transaction, job: PreparedJob) -> Enqueued:
@@ -132,7 +151,8 @@ def _insert(tx: Transaction, job: PreparedJob) -> Enqueued:
 def _insert_unique(tx: Transaction, job: PreparedJob) -> Enqueued:
     hold = job.unique
     assert hold is not None  # noqa: S101 - for the type checker: only keyed jobs come here
-    if tx.row("standing", (job.id,)) is not None:
+    if (known := known_jobs(tx, [job]).get(job.id)) is not None:
+        check_repeat(job, known)
         return Enqueued(job.id, created=False)
     found = holds.holder(tx, hold.name)
     if found is None:
@@ -148,18 +168,20 @@ def _insert_unique(tx: Transaction, job: PreparedJob) -> Enqueued:
 def _replace(tx: Transaction, job: PreparedJob, found: holds.Holder) -> None:
     hold = job.unique
     assert hold is not None  # noqa: S101 - for the type checker: only keyed jobs come here
-    row = tx.row("standing", (found.job_id,))
-    standing = None if row is None else Standing(*row)
-    if standing is None or not standing.state.waiting:
+    replaced = standing(tx, found.job_id)
+    if replaced is None or not replaced.state.waiting:
         raise UniqueConflict(hold.key, found.job_id, "claimed")
     state, run_at = _when(tx, job)
     tx.run(
         "replace",
-        {"seq": standing.seq, "state": state, "run_at": run_at, "payload": job.payload, "codec": job.codec},
+        {"seq": replaced.seq, "state": state, "run_at": run_at, "payload": job.payload, "codec": job.codec},
     )
-    tx.run("take_hold", (hold.name, found.job_id, found.expires_at, hold.digest))
-    tx.moved(standing.queue, standing.state, State(state))
-    tx.ready(standing.queue)
+    tx.run(
+        "take_hold",
+        {"name": hold.name, "job_id": found.job_id, "expires_at": found.expires_at, "digest": hold.digest},
+    )
+    tx.moved(replaced.queue, replaced.state, State(state))
+    tx.ready(replaced.queue)
     write_kv(tx, job.kv)
 
 
@@ -174,7 +196,7 @@ def _when(tx: Transaction, job: PreparedJob) -> tuple[str, int]:
 
 
 def _row(tx: Transaction, seq: int, job: PreparedJob) -> tuple[object, ...]:
-    """Return the values of `enqueue.sql`, or of `enqueue_bare.sql` for a job that has none of the rarer things."""
+    """Return the values of `ENQUEUED_COLUMNS`, or of `BARE_COLUMNS` for a job that has none of the rarer things."""
     (
         job_id, queue, kind, payload, codec, headers, tenant, priority, max_attempts,
         run_at, delay, hold, _, parent_id, schedule_id, limit_key,
@@ -216,9 +238,15 @@ def _sort_out(
     tx: Transaction, jobs: Sequence[PreparedJob], rows: Sequence[tuple[object, ...]], first: int
 ) -> list[Enqueued]:
     """Tell the jobs that were inserted from those whose id was here already: only the first have our number."""
-    ids = json_list([job.id for job in jobs])
-    seqs: dict[str, int] = dict(tx.execute(sql("seqs_of"), (ids,)).fetchall())
-    created = [seqs[job.id] == seq for seq, job in enumerate(jobs, first)]
+    known = known_jobs(tx, jobs)
+    try:
+        for job in jobs:
+            check_repeat(job, known[job.id])
+    except JobConflict:
+        # nothing but these rows was written so far
+        tx.run("take_out", {"first": first, "past": first + len(jobs)})
+        raise
+    created = [known[job.id].seq == seq for seq, job in enumerate(jobs, first)]
     new = [(job, row) for job, row, made in zip(jobs, rows, created, strict=True) if made]
     _count(tx, [job for job, _ in new], [row for _, row in new])
     return [Enqueued(job.id, made) for job, made in zip(jobs, created, strict=True)]

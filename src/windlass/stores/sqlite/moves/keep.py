@@ -1,15 +1,18 @@
 """What is kept beside jobs: the caller's own values, locks, servers, timings, the audit."""
 
-from collections.abc import Sequence
-from datetime import timedelta
-from typing import NamedTuple
-
 import msgspec
 
+from windlass.core.commands import (
+    FreeLock,
+    RemoveServer,
+    TakeLock,
+    WriteAudit,
+    WriteHeartbeat,
+    WriteKv,
+    WriteTimings,
+)
 from windlass.core.duration import later, to_micros
-from windlass.core.looks import AuditEntry, ServerRecord
-from windlass.core.requests import KvAny, KvWrite
-from windlass.core.stats import TimingCount
+from windlass.core.requests import KvAny
 from windlass.core.topics import lock_topic
 from windlass.kit.records import server_text
 from windlass.stores.sqlite.moves.enqueue import write_kv
@@ -17,77 +20,60 @@ from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import Transaction
 
 
-class LockCall(NamedTuple):
-    """A lock, who wants it and for how long."""
-
-    name: str
-    holder: str
-    ttl: timedelta
-
-
-def kv_write(tx: Transaction, writes: list[KvWrite]) -> list[bool]:
-    """Write the values whose condition holds."""
-    return [_kv_write(tx, write) for write in writes]
-
-
-def _kv_write(tx: Transaction, write: KvWrite) -> bool:
+def write_kv_if(tx: Transaction, command: WriteKv) -> bool:
+    """Write one of the caller's own values if its condition holds."""
+    write = command.write
     if write.expected is not KvAny.ANY:
-        row = tx.row("kv_get", (write.key,))
+        row = tx.row("kv_get", {"key": write.key})
         if (None if row is None else row[0]) != write.expected:
             return False
     write_kv(tx, {write.key: write.value})
     return True
 
 
-def lock(tx: Transaction, calls: list[LockCall]) -> list[bool]:
-    """Take or renew locks that are free, over, or the caller's own."""
-    return [_lock(tx, call) for call in calls]
-
-
-def _lock(tx: Transaction, call: LockCall) -> bool:
-    expires_at = to_micros(later(tx.moment, call.ttl))
-    parameters = {"name": call.name, "holder": call.holder, "now": tx.now, "expires_at": expires_at}
+def take_lock(tx: Transaction, command: TakeLock) -> bool:
+    """Take or renew a lock that is free, has expired, or is the caller's own."""
+    expires_at = to_micros(later(tx.moment, command.ttl))
+    parameters = {"name": command.name, "holder": command.holder, "now": tx.now, "expires_at": expires_at}
     return tx.run("lock", parameters) > 0
 
 
-def unlock(tx: Transaction, calls: list[tuple[str, str]]) -> list[bool]:
-    """Let go of locks; one that is over was not the caller's any more."""
-    return [_unlock(tx, name, holder) for name, holder in calls]
-
-
-def _unlock(tx: Transaction, name: str, holder: str) -> bool:
-    row = tx.row("unlock", (name, holder))
+def free_lock(tx: Transaction, command: FreeLock) -> bool:
+    """Free a lock; an expired one was not the caller's any more."""
+    row = tx.row("unlock", {"name": command.name, "holder": command.holder})
     if row is None:
         return False
-    tx.topics.add(lock_topic(name))
+    tx.topics.add(lock_topic(command.name))
     return bool(row[0] > tx.now)
 
 
-def beat(tx: Transaction, servers: list[ServerRecord]) -> list[None]:
-    """Write that servers are live."""
-    for server in servers:
-        tx.run("beat", (server.id, tx.now, server_text(server)))
-    return [None] * len(servers)
+def write_heartbeat(tx: Transaction, command: WriteHeartbeat) -> None:
+    """Write that a server is live."""
+    server = command.server
+    tx.run("beat", {"server_id": server.id, "now": tx.now, "record": server_text(server)})
 
 
-def leave(tx: Transaction, ids: list[str]) -> list[None]:
-    """Take servers out."""
-    for server_id in ids:
-        tx.run("leave", (server_id,))
-    return [None] * len(ids)
+def remove_server(tx: Transaction, command: RemoveServer) -> None:
+    """Remove the record of a server."""
+    tx.run("leave", {"server_id": command.server_id})
 
 
-def write_timings(tx: Transaction, calls: list[Sequence[TimingCount]]) -> list[None]:
+def write_timings(tx: Transaction, command: WriteTimings) -> None:
     """Add counts to those that are kept."""
-    for timings in calls:
-        tx.cursor.executemany(sql("write_timing"), [(to_micros(minute), *rest) for minute, *rest in timings])
-    return [None] * len(calls)
+    rows = [(to_micros(minute), *rest) for minute, *rest in command.timings]
+    tx.cursor.executemany(sql("write_timing"), rows)
 
 
-def write_audit(tx: Transaction, calls: list[Sequence[AuditEntry]]) -> list[None]:
+def write_audit(tx: Transaction, command: WriteAudit) -> None:
     """Keep what people did."""
-    for entries in calls:
-        for entry in entries:
-            detail = msgspec.json.encode(dict(entry.detail)).decode()
-            tx.run("write_audit", (to_micros(entry.at), entry.actor, entry.action, entry.target, detail))
-    return [None] * len(calls)
+    for entry in command.entries:
+        tx.run(
+            "write_audit",
+            {
+                "at": to_micros(entry.at),
+                "actor": entry.actor,
+                "action": entry.action,
+                "target": entry.target,
+                "detail": msgspec.json.encode(dict(entry.detail)).decode(),
+            },
+        )

@@ -2,84 +2,78 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import TypeVar
 
+from windlass.core.commands import CancelJobs, DeleteJobs, RescheduleJobs, RetryJobs, SetPaused
 from windlass.core.duration import to_micros
+from windlass.core.errors import StoreCorrupt, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.requests import CancelOutcome, Changed
 from windlass.core.retention import Retention
 from windlass.core.states import State
 from windlass.core.topics import ENDS, FLAGS, PAUSES, queue_topic
 from windlass.stores.sqlite.moves import ends, holds
+from windlass.stores.sqlite.moves.set_aside import standing
 from windlass.stores.sqlite.rows import Standing
 from windlass.stores.sqlite.transaction import CANCELLED, Transaction
 
-
-class CancelCall(NamedTuple):
-    """Jobs to cancel, and whether their records stay."""
-
-    ids: Sequence[JobId]
-    retention: Retention
+T = TypeVar("T")
 
 
-class RescheduleCall(NamedTuple):
-    """Waiting jobs, and when they shall run."""
-
-    ids: Sequence[JobId]
-    run_at: datetime | None
-
-
-class PauseCall(NamedTuple):
-    """A queue, and whether claims are given from it."""
-
-    queue: str
-    paused: bool
-
-
-def cancel(tx: Transaction, calls: list[CancelCall]) -> list[list[CancelOutcome]]:
+def cancel(tx: Transaction, command: CancelJobs) -> list[CancelOutcome] | WindlassError:
     """End waiting jobs and flag running ones."""
-    return [[_cancel(tx, job_id, call.retention) for job_id in call.ids] for call in calls]
+    return _each(command.ids, lambda job_id: _cancel(tx, job_id, command.retention))
 
 
-def retry(tx: Transaction, calls: list[Sequence[JobId]]) -> list[list[Changed]]:
+def retry(tx: Transaction, command: RetryJobs) -> list[Changed] | WindlassError:
     """Give dead and cancelled jobs a new life."""
-    return [[_change(tx, job_id, {State.DEAD, State.CANCELLED}, _retry) for job_id in ids] for ids in calls]
+    return _each(command.ids, lambda job_id: _change(tx, job_id, {State.DEAD, State.CANCELLED}, _retry))
 
 
-def delete(tx: Transaction, calls: list[Sequence[JobId]]) -> list[list[Changed]]:
+def delete(tx: Transaction, command: DeleteJobs) -> list[Changed] | WindlassError:
     """Delete finished jobs."""
     ended = {State.SUCCEEDED, State.DEAD, State.CANCELLED}
-    return [[_change(tx, job_id, ended, _delete) for job_id in ids] for ids in calls]
+    return _each(command.ids, lambda job_id: _change(tx, job_id, ended, _delete))
 
 
-def reschedule(tx: Transaction, calls: list[RescheduleCall]) -> list[list[Changed]]:
+def reschedule(tx: Transaction, command: RescheduleJobs) -> list[Changed] | WindlassError:
     """Give waiting jobs another time."""
-    waiting = {State.SCHEDULED, State.PENDING}
-    return [
-        [_change(tx, job_id, waiting, lambda tx, job: _reschedule(tx, job, call.run_at)) for job_id in call.ids]  # noqa: B023 - called at once
-        for call in calls
-    ]
+
+    def change(tx: Transaction, job: Standing) -> Changed:
+        return _reschedule(tx, job, command.run_at)
+
+    return _each(command.ids, lambda job_id: _change(tx, job_id, {State.SCHEDULED, State.PENDING}, change))
 
 
-def set_paused(tx: Transaction, calls: list[PauseCall]) -> list[None]:
-    """Stop or start giving claims from queues."""
-    for call in calls:
-        tx.run("pause", (call.queue, int(call.paused)))
-        tx.topics.add(PAUSES if call.paused else queue_topic(call.queue))
-    return [None] * len(calls)
+def _each(ids: Sequence[JobId], change: Callable[[JobId], T]) -> list[T] | WindlassError:
+    """Change each job; the error of a damaged one is the answer, and the others are changed all the same."""
+    done: list[T] = []
+    damaged: list[StoreCorrupt] = []
+    for job_id in ids:
+        try:
+            done.append(change(job_id))
+        except StoreCorrupt as error:
+            damaged.append(error)
+    if not damaged:
+        return done
+    if len(ids) == 1:
+        return damaged[0]
+    message = "; ".join(map(str, damaged))
+    return StoreCorrupt(f"{message}. Of the {len(ids):,} jobs of this call, the others were dealt with")
 
 
-def _standing(tx: Transaction, job_id: JobId) -> Standing | None:
-    row = tx.row("standing", (job_id,))
-    return None if row is None else Standing(*row)
+def set_paused(tx: Transaction, command: SetPaused) -> None:
+    """Stop or start giving claims from a queue."""
+    tx.run("pause", {"queue": command.queue, "paused": int(command.paused)})
+    tx.topics.add(PAUSES if command.paused else queue_topic(command.queue))
 
 
 def _cancel(tx: Transaction, job_id: JobId, retention: Retention) -> CancelOutcome:
-    job = _standing(tx, job_id)
+    job = standing(tx, job_id)
     if job is None or job.state.finished:
         return CancelOutcome.NOT_FOUND
     if job.state is State.RUNNING:
-        tx.run("flag", (job.seq,))
+        tx.run("flag", {"seq": job.seq})
         tx.topics.add(FLAGS)
         return CancelOutcome.REQUESTED
     keep = retention.keeps(job.queue, State.CANCELLED)
@@ -97,7 +91,7 @@ def _cancel(tx: Transaction, job_id: JobId, retention: Retention) -> CancelOutco
 def _change(
     tx: Transaction, job_id: JobId, states: set[State], write: Callable[[Transaction, Standing], Changed]
 ) -> Changed:
-    job = _standing(tx, job_id)
+    job = standing(tx, job_id)
     if job is None:
         return Changed.NOT_FOUND
     return write(tx, job) if job.state in states else Changed.WRONG_STATE
@@ -106,6 +100,7 @@ def _change(
 def _retry(tx: Transaction, job: Standing) -> Changed:
     if not holds.take_again(tx, job):
         return Changed.KEY_HELD
+    ends.note_retry(tx, job)
     tx.run("retry", {"seq": job.seq, "now": tx.now})
     tx.moved(job.queue, job.state, State.PENDING)
     tx.ready(job.queue)

@@ -3,45 +3,41 @@
 from datetime import timedelta
 from typing import NamedTuple
 
+from windlass.core.commands import PruneRecords
 from windlass.core.duration import to_micros
 from windlass.core.retention import Retention
 from windlass.core.states import ENDS, State
+from windlass.stores.sqlite.damaged import has_unreadable
 from windlass.stores.sqlite.moves import ends
 from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import COLUMN, Transaction
 
 _ALL_TIME = 2**62
-_SMALL_RECORDS = (
-    ("prune_receipts", timedelta(minutes=10)),
-    ("prune_holds", timedelta(0)),
-    ("prune_locks", timedelta(0)),
-    ("prune_servers", timedelta(days=1)),
-    ("prune_minutes", timedelta(days=8)),
-    ("prune_timings", timedelta(days=8)),
-)
+_RECEIPTS_KEPT = timedelta(minutes=10)
+_SERVERS_KEPT = timedelta(days=1)
+_MINUTES_KEPT = timedelta(days=8)
 
 
-class PruneCall(NamedTuple):
-    """What is kept, and how many records may go at once."""
-
-    retention: Retention
-    limit: int
-
-
-def prune(tx: Transaction, calls: list[PruneCall]) -> list[int]:
-    """Serve each call in turn."""
-    return [_prune(tx, call) for call in calls]
-
-
-def _prune(tx: Transaction, call: PruneCall) -> int:
-    for statement, age in _SMALL_RECORDS:
-        tx.run(statement, (to_micros(tx.moment - age),))
-    left = call.limit
+def prune(tx: Transaction, command: PruneRecords) -> int:
+    """Delete records past their retention; count the jobs."""
+    _prune_small_records(tx)
+    left = command.limit
     for row in tx.execute(sql("stats"), {"queue": None}).fetchall():
+        if has_unreadable(row):
+            continue
         counts = {state: row[2 + COLUMN[state]] for state in sorted(ENDS)}
         for state, count in counts.items():
-            left -= _prune_end(tx, End(row[0], state, count), call.retention, left)
-    return call.limit - left
+            left -= _prune_end(tx, End(row[0], state, count), command.retention, left)
+    return command.limit - left
+
+
+def _prune_small_records(tx: Transaction) -> None:
+    tx.run("prune_receipts", {"until": to_micros(tx.moment - _RECEIPTS_KEPT)})
+    tx.run("prune_holds", {"now": tx.now})
+    tx.run("prune_locks", {"now": tx.now})
+    tx.run("prune_servers", {"until": to_micros(tx.moment - _SERVERS_KEPT)})
+    tx.run("prune_minutes", {"until": to_micros(tx.moment - _MINUTES_KEPT)})
+    tx.run("prune_timings", {"until": to_micros(tx.moment - _MINUTES_KEPT)})
 
 
 class End(NamedTuple):
@@ -64,9 +60,10 @@ def _prune_end(tx: Transaction, end: End, retention: Retention, limit: int) -> i
 
 
 def _delete_until(tx: Transaction, end: End, until: int, limit: int) -> int:
-    rows = tx.execute(sql("prunable"), (end.queue, str(end.state), until, limit)).fetchall()
+    parameters = {"queue": end.queue, "state": str(end.state), "until": until, "limit": limit}
+    rows = tx.execute(sql("prunable"), parameters).fetchall()
     for seq, delivery, log_lines in rows:
-        tx.run("forget", (seq,))
+        tx.run("forget", {"seq": seq})
         if delivery or log_lines:
             ends.forget_traces(tx, seq)
     if rows:

@@ -1,59 +1,42 @@
 """Schedules: written and removed by people and code, and fired with the jobs that they make."""
 
-from typing import NamedTuple
-
+from windlass.core.commands import EnqueueJobs, FireSchedule, RemoveSchedule, WriteSchedule
 from windlass.core.duration import to_micros
 from windlass.core.errors import WindlassError
 from windlass.core.failpoint import reach, removed
 from windlass.core.ids import JobId
-from windlass.core.schedule import Fired, FireOutcome, Firing, Schedule
+from windlass.core.schedule import Fired, FireOutcome, Firing
 from windlass.core.topics import SCHEDULES
-from windlass.stores.sqlite.moves.enqueue import EnqueueCall, enqueue
+from windlass.kit.records import STATES
+from windlass.stores.sqlite.moves.enqueue import enqueue
+from windlass.stores.sqlite.moves.receipts import SqliteRequest
 from windlass.stores.sqlite.rows import Standing
 from windlass.stores.sqlite.schedule_rows import ScheduleStanding, micros, schedule_row
 from windlass.stores.sqlite.transaction import Transaction
 
 
-class WriteCall(NamedTuple):
-    """A schedule, and the revision that it must have now."""
-
-    schedule: Schedule
-    expected: int | None
-
-
-def write(tx: Transaction, calls: list[WriteCall]) -> list[int | None]:
-    """Write the schedules whose revision is the expected one; return the new ones."""
-    return [_write(tx, call) for call in calls]
-
-
-def _write(tx: Transaction, call: WriteCall) -> int | None:
-    found = _standing(tx, call.schedule.id)
-    if (None if found is None else found.revision) != call.expected:
+def write(tx: Transaction, command: WriteSchedule) -> int | None:
+    """Write a schedule if its revision is the expected one; return the new one."""
+    found = _standing(tx, command.schedule.id)
+    if (None if found is None else found.revision) != command.expected:
         return None
     revision = _next_revision(tx)
-    tx.run("write_schedule", schedule_row(call.schedule, revision))
+    tx.run("write_schedule", schedule_row(command.schedule, revision))
     tx.topics.add(SCHEDULES)
     return revision
 
 
-def remove(tx: Transaction, ids: list[str]) -> list[bool]:
-    """Remove schedules; their jobs stay."""
-    return [_remove(tx, schedule_id) for schedule_id in ids]
-
-
-def _remove(tx: Transaction, schedule_id: str) -> bool:
-    if not tx.run("remove_schedule", (schedule_id,)):
+def remove(tx: Transaction, command: RemoveSchedule) -> bool:
+    """Remove a schedule; its jobs stay."""
+    if not tx.run("remove_schedule", {"schedule_id": command.schedule_id}):
         return False
     tx.topics.add(SCHEDULES)
     return True
 
 
-def fire(tx: Transaction, firings: list[Firing]) -> list[Fired | WindlassError]:
-    """Enqueue the jobs of schedules and move their next runs on, both or neither of each."""
-    return [_fire(tx, firing) for firing in firings]
-
-
-def _fire(tx: Transaction, firing: Firing) -> Fired | WindlassError:
+def fire(tx: Transaction, command: FireSchedule) -> Fired | WindlassError:
+    """Enqueue the jobs of a schedule and move its next run on, both or neither."""
+    firing = command.firing
     schedule = _standing(tx, firing.schedule_id)
     if schedule is None or not _may_fire(tx, schedule, firing):
         return Fired(FireOutcome.LOST, None if schedule is None else schedule.last_job_id)
@@ -62,7 +45,7 @@ def _fire(tx: Transaction, firing: Firing) -> Fired | WindlassError:
             _move(tx, schedule._replace(next_run_at=micros(firing.next_run_at)))
         return Fired(FireOutcome.OVERLAPS, schedule.last_job_id)
     reach("sqlite.fire.before_jobs")
-    [made] = enqueue(tx, [EnqueueCall(firing.jobs)])
+    [made] = enqueue(tx, [SqliteRequest(EnqueueJobs(firing.jobs))])
     if isinstance(made, WindlassError):
         return made
     reach("sqlite.fire.before_move")
@@ -82,8 +65,10 @@ def _may_fire(tx: Transaction, schedule: ScheduleStanding, firing: Firing) -> bo
 
 
 def _unfinished(tx: Transaction, job_id: JobId | None) -> bool:
-    row = None if job_id is None else tx.row("standing", (job_id,))
-    return row is not None and not Standing(*row).state.finished
+    row = tx.row("standing", {"job_id": job_id}) if isinstance(job_id, str) else None
+    # a job whose state does not read is in no line, and never runs
+    state = None if row is None else STATES.get(Standing(*row).state_name)
+    return state is not None and not state.finished
 
 
 def _after(schedule: ScheduleStanding, firing: Firing) -> ScheduleStanding:
@@ -95,13 +80,13 @@ def _after(schedule: ScheduleStanding, firing: Firing) -> ScheduleStanding:
 
 
 def _standing(tx: Transaction, schedule_id: str) -> ScheduleStanding | None:
-    row = tx.row("schedule_standing", (schedule_id,))
+    row = tx.row("schedule_standing", {"schedule_id": schedule_id})
     return None if row is None else ScheduleStanding(*row)
 
 
 def _move(tx: Transaction, schedule: ScheduleStanding) -> None:
     parameters = {
-        "id": schedule.id,
+        "schedule_id": schedule.id,
         "next_run_at": schedule.next_run_at,
         "last_run_at": schedule.last_run_at,
         "last_job_id": schedule.last_job_id,

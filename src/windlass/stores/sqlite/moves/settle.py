@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import groupby, islice
-from typing import NamedTuple, assert_never
-
-import msgspec
+from typing import assert_never
 
 from windlass.core import fence
+from windlass.core.commands import SettleClaims
 from windlass.core.duration import ZERO, later, to_micros
-from windlass.core.errors import UniqueConflict
+from windlass.core.errors import JobConflict, StoreCorrupt
 from windlass.core.failpoint import reach, removed
 from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.states import State
@@ -19,37 +18,35 @@ from windlass.kit.unique_keys import after_attempt
 from windlass.stores.sqlite.moves import ends, holds
 from windlass.stores.sqlite.moves.ack import ack_many
 from windlass.stores.sqlite.moves.enqueue import insert_any, write_kv
-from windlass.stores.sqlite.moves.receipts import receipt, write_receipt
+from windlass.stores.sqlite.moves.receipts import SqliteRequest, receipt, write_receipt
+from windlass.stores.sqlite.moves.set_aside import corrupt, damage_of_key, standing
 from windlass.stores.sqlite.rows import Standing
 from windlass.stores.sqlite.transaction import CANCELLED, DEAD, RETRIED, SUCCEEDED, Transaction
 
 
-class SettleCall(NamedTuple):
-    """One caller's settlements."""
-
-    settlements: Sequence[Settlement]
-    request_id: str | None = None
-
-
-def settle(tx: Transaction, calls: list[SettleCall]) -> list[list[SettleResult]]:
+def settle(tx: Transaction, requests: Sequence[SqliteRequest[SettleClaims]]) -> list[list[SettleResult]]:
     """Settle what every call brings, each settlement as a step of its own.
 
     Calls that bring nothing but plain successes, which is nearly all there is, are taken together, before the others:
     so the answers are those of the calls one after the other, in some order.
     """
-    together = [call.request_id is None and all(map(is_plain, call.settlements)) for call in calls]
-    shared = iter(_ack_all(tx, [one for call, joins in zip(calls, together, strict=True) if joins for one in call[0]]))
+    brought = [(request.command.settlements, request.request_id) for request in requests]
+    together = [request_id is None and all(map(is_plain, settlements)) for settlements, request_id in brought]
+    plain = [one for (settlements, _), joins in zip(brought, together, strict=True) if joins for one in settlements]
+    shared = iter(_ack_all(tx, plain))
     return [
-        list(islice(shared, len(call.settlements))) if joins else _settle_once(tx, call)
-        for call, joins in zip(calls, together, strict=True)
+        list(islice(shared, len(settlements))) if joins else _settle_once(tx, settlements, request_id)
+        for (settlements, request_id), joins in zip(brought, together, strict=True)
     ]
 
 
-def _settle_once(tx: Transaction, call: SettleCall) -> list[SettleResult]:
-    if (reply := receipt(tx, call.request_id)) is not None:
-        return [result_of(kept) for kept in msgspec.json.decode(reply, type=list[KeptResult])]
-    results = _settle_all(tx, call.settlements)
-    write_receipt(tx, call.request_id, list(map(kept_result, results)))
+def _settle_once(tx: Transaction, settlements: Sequence[Settlement], request_id: str | None) -> list[SettleResult]:
+    if (reply := receipt(tx, request_id, list[KeptResult])) is not None:
+        return [result_of(kept) for kept in reply]
+    results = _settle_all(tx, settlements)
+    # nothing was written of a damaged job: a repeat asks again, and finds the others settled by their tokens
+    if not any(isinstance(result, StoreCorrupt) for result in results):
+        write_receipt(tx, request_id, list(map(kept_result, results)))
     return results
 
 
@@ -63,7 +60,7 @@ def _settle_all(tx: Transaction, settlements: Sequence[Settlement]) -> list[Sett
 
 
 def _ack_all(tx: Transaction, settlements: Sequence[Settlement]) -> list[SettleResult]:
-    if removed("fence"):
+    if tx.careful or removed("fence"):
         return [_settle_one(tx, settlement) for settlement in settlements]
     return [
         _settle_one(tx, settlement) if result is None else result
@@ -72,21 +69,26 @@ def _ack_all(tx: Transaction, settlements: Sequence[Settlement]) -> list[SettleR
 
 
 def _settle_one(tx: Transaction, settlement: Settlement) -> SettleResult:
-    row = tx.row("standing", (settlement.job_id,))
-    if row is None:
+    try:
+        job = standing(tx, settlement.job_id)
+    except StoreCorrupt as error:
+        return error
+    if job is None:
         return Settled.LOST
-    job = Standing(*row)
     if (refusal := fence.refusal(job.state, job.token, settlement.token)) is not None:
         return refusal
-    if not settlement.then:
+    if isinstance(settlement.verdict, (ToRetry, ToSnoozed, ToReleased)) and (damage := damage_of_key(job)):
+        # the rescue makes it dead when its lease has run out
+        return corrupt(job, damage)
+    if not settlement.then and not tx.careful:
         _write(tx, job, settlement)
         return Settled.DONE
     mark = tx.mark()
     try:
         _write(tx, job, settlement)
-    except UniqueConflict as conflict:
+    except (JobConflict, StoreCorrupt) as refused:
         tx.back_to(mark)
-        return conflict
+        return refused
     finally:
         tx.accept()
     return Settled.DONE

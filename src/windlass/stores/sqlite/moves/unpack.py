@@ -1,52 +1,50 @@
 """Unpack: jobs of another store into line, as they are."""
 
-from collections.abc import Sequence
-
 import msgspec
 
+from windlass.core.commands import TakeKeys, UnpackJobs
 from windlass.core.duration import to_micros
+from windlass.core.errors import IdConflict, WindlassError
 from windlass.core.job import Job
-from windlass.core.moving import HeldKey, Parcel
+from windlass.core.moving import HeldKey
 from windlass.core.states import State
-from windlass.kit.records import headers_text
+from windlass.kit.job_ids import check_repeats
+from windlass.kit.records import headers_text, log_lines_of
 from windlass.kit.unique_keys import NO_KEY, Kept
 from windlass.stores.sqlite.moves import holds
+from windlass.stores.sqlite.moves.ends import NO_FAILURE
+from windlass.stores.sqlite.moves.enqueue import known_jobs
 from windlass.stores.sqlite.rows import json_list
 from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import ENQUEUED, Transaction
 
 
-def unpack(tx: Transaction, parcels: list[Parcel]) -> list[bool]:
-    """Put the jobs of each parcel that is the next one in line."""
-    return [_unpack(tx, parcel) for parcel in parcels]
-
-
-def take_keys(tx: Transaction, calls: list[Sequence[HeldKey]]) -> list[None]:
+def take_keys(tx: Transaction, command: TakeKeys) -> None:
     """Let keys be held until their time is over, those that are free."""
-    for keys in calls:
-        for key in keys:
-            if key.expires_at is not None:
-                _take(tx, key)
-    return [None] * len(calls)
+    for key in command.keys:
+        if key.expires_at is not None:
+            _take(tx, key)
 
 
-def _unpack(tx: Transaction, parcel: Parcel) -> bool:
-    last = tx.row("unpacked", (parcel.move, parcel.queue))
+def unpack(tx: Transaction, command: UnpackJobs) -> bool | WindlassError:
+    """Enqueue the jobs of a parcel, if it is the next one; a job whose id another job has refuses the parcel."""
+    parcel = command.parcel
+    last = tx.row("unpacked", {"move": parcel.move, "queue": parcel.queue})
     if parcel.number != (0 if last is None else last[0]) + 1:
         return False
-    new = _not_here(tx, parcel.packed.jobs)
+    here = known_jobs(tx, parcel.packed.jobs)
+    try:
+        check_repeats(parcel.packed.jobs, here)
+    except IdConflict as conflict:
+        return conflict
+    # each job once
+    new = {job.id: job for job in parcel.packed.jobs if job.id not in here}.values()
     keys = {key.job_id: key for key in parcel.packed.keys}
     for seq, job in enumerate(new, tx.reserve(len(new))):
         _put(tx, seq, job, keys.get(job.id))
     ids = json_list([job.id for job in parcel.packed.jobs])
-    tx.run("write_parcel", (parcel.move, parcel.queue, parcel.number, ids))
+    tx.run("write_parcel", {"move": parcel.move, "queue": parcel.queue, "number": parcel.number, "ids": ids})
     return True
-
-
-def _not_here(tx: Transaction, jobs: Sequence[Job]) -> list[Job]:
-    """Return each job whose id is not here yet, once."""
-    here = {row[0] for row in tx.execute(sql("seqs_of"), (json_list([job.id for job in jobs]),)).fetchall()}
-    return list({job.id: job for job in jobs if job.id not in here}.values())
 
 
 def _put(tx: Transaction, seq: int, job: Job, key: HeldKey | None) -> None:
@@ -60,7 +58,8 @@ def _put(tx: Transaction, seq: int, job: Job, key: HeldKey | None) -> None:
             headers_text(job.headers) if job.headers else None, job.tenant, job.priority, str(state), job.attempt,
             job.max_attempts, job.delivery, to_micros(job.created_at), run_at, job.last_error,
             None if job.progress is None else msgspec.json.encode(job.progress).decode(), int(job.cancel_requested),
-            kept.unique_key, job.parent_id, job.schedule_id, job.limit_key, kept.hold, kept.hold_until, len(job.log),
+            kept.unique_key, job.parent_id, job.schedule_id, job.limit_key, kept.hold, kept.hold_until,
+            log_lines_of(job),
         ),
     )  # fmt: skip
     _put_traces(tx, seq, job)
@@ -71,10 +70,13 @@ def _put(tx: Transaction, seq: int, job: Job, key: HeldKey | None) -> None:
 
 def _put_traces(tx: Transaction, seq: int, job: Job) -> None:
     deliveries = [
-        (seq, number, attempt, to_micros(started), to_micros(ended), worker, outcome, *(failure or (None, None, None)))
-        for number, attempt, started, ended, worker, outcome, failure in job.history
+        (
+            seq, number, attempt, to_micros(started), to_micros(ended), worker, outcome, *(failure or NO_FAILURE),
+            None if retried is None else to_micros(retried),
+        )
+        for number, attempt, started, ended, worker, outcome, failure, retried in job.history
         if ended is not None
-    ]
+    ]  # fmt: skip
     lines = [(seq, line, to_micros(at), *rest) for line, (at, *rest) in enumerate(job.log, 1)]
     if deliveries:
         tx.cursor.executemany(sql("write_delivery"), deliveries)
@@ -95,5 +97,5 @@ def _take(tx: Transaction, key: HeldKey) -> bool:
     if found is not None:
         return found.job_id == key.job_id
     expires_at = None if key.expires_at is None else to_micros(key.expires_at)
-    tx.run("take_hold", (key.name, key.job_id, expires_at, key.digest))
+    tx.run("take_hold", {"name": key.name, "job_id": key.job_id, "expires_at": expires_at, "digest": key.digest})
     return True

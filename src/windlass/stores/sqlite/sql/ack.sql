@@ -1,4 +1,4 @@
 -- in the transaction that has compared the tokens
 update windlass_job
-set state = 'succeeded', finished_at = ?, lease_expires_at = null
-where seq in (select value from json_each(?))
+set state = 'succeeded', finished_at = :now, lease_expires_at = null
+where seq in (select value from json_each(:seqs))

@@ -3,6 +3,6 @@ select count(*) from (
     select priority, run_at, seq from windlass_job indexed by windlass_ready
     where state = 'pending' and queue = :queue
     order by priority, run_at, seq
-    limit :most
+    limit :limit
 )
 where (priority, run_at, seq) < (:priority, :run_at, :seq)

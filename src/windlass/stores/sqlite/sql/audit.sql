@@ -1,1 +1,1 @@
-select at, actor, action, target, detail from windlass_audit order by entry desc limit ?
+select at, actor, action, target, detail from windlass_audit order by entry desc limit :limit

@@ -1,9 +1,5 @@
--- the values stand in the order of the columns
-insert into windlass_count (
-    minute, queue, kind, scheduled, pending, running, succeeded, dead, cancelled, enqueued_total, succeeded_total, dead_total,
-    cancelled_total, retried_total, rescued_total
-)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+insert into windlass_count (minute, queue, kind, {state_columns}, {total_columns})
+values (?, ?, ?, {state_values}, {total_values})
 on conflict (minute, queue, kind) do update set
     scheduled = scheduled + excluded.scheduled,
     pending = pending + excluded.pending,

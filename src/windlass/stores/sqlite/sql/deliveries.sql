@@ -1,4 +1,4 @@
-select delivery, attempt, started_at, ended_at, worker, outcome, message, type, traceback
+select delivery, attempt, started_at, ended_at, worker, outcome, message, type, traceback, module, retried_at
 from windlass_delivery
-where seq = ?
+where seq = :seq
 order by delivery

@@ -1,1 +1,1 @@
-update windlass_job set unique_key = null where seq = ?
+update windlass_job set unique_key = null where seq = :seq

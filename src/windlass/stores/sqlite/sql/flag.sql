@@ -1,1 +1,1 @@
-update windlass_job set cancel_requested = 1 where seq = ?
+update windlass_job set cancel_requested = 1 where seq = :seq

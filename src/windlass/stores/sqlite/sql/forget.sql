@@ -1,1 +1,1 @@
-delete from windlass_job where seq = ?
+delete from windlass_job where seq = :seq

@@ -1,1 +1,1 @@
-delete from windlass_delivery where seq = ?
+delete from windlass_delivery where seq = :seq

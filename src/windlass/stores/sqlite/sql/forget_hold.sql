@@ -1,1 +1,1 @@
-delete from windlass_hold where name = ?
+delete from windlass_hold where name = :name

@@ -1,1 +1,1 @@
-delete from windlass_log where seq = ?
+delete from windlass_log where seq = :seq

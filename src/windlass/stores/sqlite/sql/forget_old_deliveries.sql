@@ -1,1 +1,1 @@
-delete from windlass_delivery where seq = ? and delivery <= ?
+delete from windlass_delivery where seq = :seq and delivery <= :last

@@ -1,1 +1,1 @@
-delete from windlass_log where seq = ? and line <= ?
+delete from windlass_log where seq = :seq and line <= :last

@@ -1,1 +1,1 @@
-delete from windlass_hold where name = ? and job_id = ?
+delete from windlass_hold where name = :name and job_id = :job_id

@@ -1,6 +1,3 @@
-select
-    seq, id, queue, kind, payload, codec, headers, tenant, priority, state, attempt, max_attempts, delivery, created_at,
-    run_at, claimed_at, lease_expires_at, finished_at, worker, last_error, result, result_codec, progress,
-    cancel_requested, unique_key, parent_id, schedule_id, limit_key, log_lines
+select {job_columns}
 from windlass_job
-where id = ?
+where id = :job_id

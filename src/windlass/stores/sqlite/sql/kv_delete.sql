@@ -1,1 +1,1 @@
-delete from windlass_kv where key = ?
+delete from windlass_kv where key = :key

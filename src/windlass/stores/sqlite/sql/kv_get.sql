@@ -1,1 +1,1 @@
-select value from windlass_kv where key = ?
+select value from windlass_kv where key = :key

@@ -1,1 +1,1 @@
-delete from windlass_server where id = ?
+delete from windlass_server where id = :server_id

@@ -1,1 +1,1 @@
-select at, level, text, delivery from windlass_log where seq = ? order by line
+select at, level, text, delivery from windlass_log where seq = :seq order by line

@@ -1,5 +1,4 @@
-select
-    minute, queue, kind, enqueued_total, succeeded_total, dead_total, cancelled_total, retried_total, rescued_total
+select minute, queue, kind, {total_columns}
 from windlass_count
-where minute >= ? and minute < ?
+where minute >= :since and minute < :until
 order by minute, queue, kind

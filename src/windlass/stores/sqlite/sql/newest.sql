@@ -1,32 +1,10 @@
--- those of some sequence numbers, a JSON array, that match; only what is given in the end is read whole
-select
-    seq, id, queue, kind, payload, codec, headers, tenant, priority, state, attempt, max_attempts, delivery, created_at,
-    run_at, claimed_at, lease_expires_at, finished_at, worker, last_error, result, result_codec, progress,
-    cancel_requested, unique_key, parent_id, schedule_id, limit_key, log_lines
+-- only the rows of the result are read whole
+select {job_columns}
 from windlass_job
 where seq in (
     select seq from windlass_job
     where seq in (select value from json_each(:seqs))
-        and (:queue is null or queue = :queue)
-        and (:kind is null or kind = :kind)
-        and (:state is null or state = :state)
-        and (:tenant is null or tenant = :tenant)
-        and (:schedule_id is null or schedule_id = :schedule_id)
-        and (:error is null or instr(last_error, :error) > 0)
-        and (:parent_id is null or parent_id = :parent_id)
-        and (:unique_key is null or unique_key = :unique_key)
-        and (:error_type is null or last_error = :error_type or instr(last_error, :error_type || ':') = 1)
-        and (:since is null or created_at >= :since)
-        and (:until is null or created_at < :until)
-        and (
-            :text is null
-            or instr(id, :text) > 0
-            or instr(kind, :text) > 0
-            or instr(unique_key, :text) > 0
-            or instr(tenant, :text) > 0
-            or instr(last_error, :text) > 0
-        )
-        and (:payload_text is null or instr(payload, :payload_text) > 0)
+        {job_filter}
     order by seq desc
     limit :limit
 )

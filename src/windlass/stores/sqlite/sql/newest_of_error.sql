@@ -5,4 +5,4 @@ where last_error is not null
         = substr(:error_type, 1, instr(substr(:error_type, 1, 80) || ':', ':') - 1)
     and seq < :before
 order by seq desc
-limit :most
+limit :limit

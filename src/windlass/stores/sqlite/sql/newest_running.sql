@@ -2,4 +2,4 @@
 select seq from windlass_job indexed by windlass_leased
 where lease_expires_at is not null and seq < :before
 order by seq desc
-limit :most
+limit :limit

@@ -1,1 +1,1 @@
-select seq from windlass_job not indexed where seq < :before order by seq desc limit :most
+select seq from windlass_job not indexed where seq < :before order by seq desc limit :limit

@@ -1,4 +1,10 @@
 update windlass_job
-set progress = coalesce(:progress, progress), log_lines = log_lines + :lines
-where id = :id and token = :token and state = 'running'
+set progress = coalesce(:progress, progress),
+    -- a damaged count of lines begins anew behind those that are kept
+    log_lines = :lines + iif(
+        log_lines between 0 and 4611686018427387904,
+        log_lines,
+        coalesce((select max(line) from windlass_log where seq = windlass_job.seq), 0)
+    )
+where id = :job_id and token = :token and state = 'running'
 returning seq, delivery, log_lines

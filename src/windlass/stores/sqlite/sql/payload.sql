@@ -1,1 +1,1 @@
-select payload from windlass_job where seq = ?
+select payload from windlass_job where seq = :seq

@@ -3,7 +3,7 @@ update windlass_job
 set state = 'pending'
 where seq in (
     select seq from windlass_job indexed by windlass_due
-    where state = 'scheduled' and queue = ? and run_at <= ?
+    where state = 'scheduled' and queue = :queue and run_at <= :now
     order by run_at, seq
-    limit ?
+    limit :limit
 )

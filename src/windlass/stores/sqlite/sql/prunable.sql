@@ -1,4 +1,4 @@
 select seq, delivery, log_lines from windlass_job indexed by windlass_finished
-where queue = ? and state = ? and finished_at <= ?
+where queue = :queue and state = :state and finished_at <= :until
 order by finished_at
-limit ?
+limit :limit

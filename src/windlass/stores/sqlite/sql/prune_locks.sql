@@ -1,1 +1,1 @@
-delete from windlass_lock where expires_at <= ?
+delete from windlass_lock where expires_at <= :now

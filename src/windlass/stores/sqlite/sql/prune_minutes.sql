@@ -1,1 +1,1 @@
-delete from windlass_count where minute < ?
+delete from windlass_count where minute < :until

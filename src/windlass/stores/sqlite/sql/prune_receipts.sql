@@ -1,1 +1,1 @@
-delete from windlass_receipt where at < ?
+delete from windlass_receipt where at < :until

@@ -1,1 +1,1 @@
-delete from windlass_server where seen_at < ?
+delete from windlass_server where seen_at < :until

@@ -1,1 +1,1 @@
-delete from windlass_timing where minute < ?
+delete from windlass_timing where minute < :until

@@ -1,4 +1,4 @@
--- those of some kinds, a JSON array, that have a ready job: one step in the index for each
+-- one step in the index for each of the kinds
 select wanted.value from json_each(:kinds) as wanted
 where exists (
     select 1 from windlass_job indexed by windlass_ready_kind

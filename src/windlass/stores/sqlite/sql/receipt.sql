@@ -1,1 +1,1 @@
-select reply from windlass_receipt where request_id = ?
+select reply from windlass_receipt where request_id = :request_id

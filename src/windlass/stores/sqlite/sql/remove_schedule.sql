@@ -1,1 +1,1 @@
-delete from windlass_schedule where id = ?
+delete from windlass_schedule where id = :schedule_id

@@ -9,5 +9,7 @@ set state = 'pending',
     worker = null,
     result = null,
     result_codec = null,
-    cancel_requested = 0
+    cancel_requested = 0,
+    -- with a delivery 0 there is something beside the job, which is looked for where there are lines
+    log_lines = case when delivery = 0 then max(log_lines, 1) else log_lines end
 where seq = :seq

@@ -1,1 +1,1 @@
-select id, seq from windlass_job where id in (select value from json_each(?))
+select id, seq, queue, kind, tenant from windlass_job where id in (select value from json_each(:ids))

@@ -1,4 +1,3 @@
--- those of some sequence numbers, a JSON array, whose jobs are here and wait
 select seq from windlass_job
-where seq in (select value from json_each(?)) and state in ('scheduled', 'pending')
+where seq in (select value from json_each(:seqs)) and state in ('scheduled', 'pending')
 order by seq

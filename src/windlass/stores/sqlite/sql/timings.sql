@@ -1,3 +1,3 @@
 select minute, queue, kind, what, range, count from windlass_timing
-where minute >= ? and minute < ?
+where minute >= :since and minute < :until
 order by minute, queue, kind, what, range

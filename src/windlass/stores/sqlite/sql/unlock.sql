@@ -1,2 +1,2 @@
-delete from windlass_lock where name = ? and holder = ?
+delete from windlass_lock where name = :name and holder = :holder
 returning expires_at

@@ -1,1 +1,1 @@
-select number, ids from windlass_parcel where move = ? and queue = ?
+select number, ids from windlass_parcel where move = :move and queue = :queue

@@ -2,7 +2,7 @@ update windlass_job
 set state = :state,
     attempt = :attempt,
     run_at = :run_at,
-    last_error = coalesce(:error, last_error),
+    last_error = coalesce(:last_error, last_error),
     claimed_at = null,
     lease_expires_at = null,
     worker = null,

@@ -1,1 +1,1 @@
-insert into windlass_moved (destination, move) values (?, ?)
+insert into windlass_moved (destination, move) values (:destination, :move)

@@ -1,1 +1,1 @@
-insert into windlass_meta (name, value) values ('schema', :number) on conflict (name) do update set value = :number
+insert into windlass_meta (name, value) values ('schema', :version) on conflict (name) do update set value = :version

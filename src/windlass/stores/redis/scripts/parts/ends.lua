@@ -1,6 +1,5 @@
 -- End a job: its key is free unless held by time, and its record goes at once if it is not kept.
 local function end_job(job, state, keep)
-    -- first, since this fails where whoever holds the key is damaged
     free(job)
     give_up(job)
     count(state, job.queue, job.kind)

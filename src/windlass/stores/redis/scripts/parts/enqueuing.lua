@@ -10,15 +10,14 @@ end
 local function create(job, seq)
     local id, queue, kind = job[1], job[2], job[3]
     local run_at = run_at_of(job)
-    local hash = job_key(id)
+    local hash = P .. 'job|' .. id
     call('HSET', hash, 'head', cmsgpack.pack(seq, queue, kind, job[5], job[6], now), 'body', job[4])
     join(P .. 'jobs|' .. queue, int(seq), id)
-    local record = {id = id, queue = queue, kind = kind, priority = job[5], run_at = run_at, seq = seq}
     if run_at <= now then
-        join_ready(record)
+        join_ready_at(queue, kind, struct.pack(PLACE, job[5], run_at, seq) .. id)
     else
         call('HSET', hash, 'state', 'scheduled', 'run_at', int(run_at))
-        join_due(record)
+        join(P .. 'due|' .. queue, int(run_at), id)
     end
     if job[9] then
         call('HSET', hash, 'more', job[9])
@@ -27,14 +26,21 @@ local function create(job, seq)
     tell('queue:' .. queue)
 end
 
--- Put jobs in line; return the id that each has now, and a set of the places of those that are not new. Of jobs with keys
--- or values of the caller `keyed` knows more: who holds the key, and what is to be done once the job is there.
-local function put(jobs, keyed)
+-- Put jobs in line that are not refused; return the id that each has now, and a set of the places of those that are not new.
+-- Of jobs with keys or values of the caller `keyed` knows more: who holds the key, and what is to be done once the job is
+-- there. `here` is a set of the places of those that are here already, where that is known.
+local function put(jobs, keyed, here)
     local ids, old = {}, {}
     local first, step = next_numbers(#jobs)
     for at, job in ipairs(jobs) do
         local id = job[1]
-        local there = call('EXISTS', job_key(id)) == 1 and id or keyed and keyed.holder_of(job)
+        local is_here
+        if here then
+            is_here = here[at]
+        else
+            is_here = call('EXISTS', job_key(id)) == 1
+        end
+        local there = is_here and id or keyed and keyed.holder_of(job)
         ids[at] = there or id
         if there then
             old[at] = true

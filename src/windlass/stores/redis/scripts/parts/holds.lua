@@ -56,7 +56,11 @@ local function give_up(job)
 end
 
 local function may_take_back(job)
-    return job.hold and not job.key and not holder(job.hold[1])
+    if not job.hold or job.key then
+        return false
+    end
+    local held, why = holder(job.hold[1])
+    return not held and not why
 end
 
 -- let a job that was released before it started hold its key again, if that is free

@@ -1,10 +1,21 @@
 -- A job, as it is read before it is written. See keys.py.
 
--- Return what was unpacked of a head, which never changes, once it is all that there must be and no more, and of the right
--- types; an error is raised where it is not.
+local MOST = 2^53
+local EARLIEST = -62135596800000000
+
+-- return a stored time, or `otherwise` where it cannot be read: in a history it would make that entry damaged too
+local function time_or(value, otherwise)
+    local is_time = type(value) == 'number' and value % 1 == 0 and value >= EARLIEST and value <= LATEST
+    return is_time and value or otherwise
+end
+
+-- Return what was unpacked of a head, which never changes, once it is all that there must be and no more; an error is raised
+-- where it is not. Each comparison is of what a number alone can be compared with.
 local function sound_head(...)
     local seq, queue, kind, priority, max_attempts, created_at = ...
-    local is_sound = seq + priority + max_attempts + created_at and #queue > 0 and #kind >= 0 and select('#', ...) == 6
+    local numbers = seq + priority + max_attempts
+    local is_sound = numbers <= MOST and numbers >= -MOST and created_at <= LATEST and created_at >= EARLIEST
+        and #queue > 0 and #kind >= 0 and select('#', ...) == 6
     assert(is_sound, 'its head is damaged')
     return ...
 end
@@ -15,15 +26,20 @@ local function read_job(id)
     local hash = job_key(id)
     local found = call('HMGET', hash, 'head', 'state', 'run_at', 'claim', 'hold', 'key')
     if not found[1] then
+        -- a server that is allowed to forget may have forgotten it, but never one field alone
+        assert(call('EXISTS', hash) == 0, 'its head is missing')
         return nil
     end
     local job = {id = id, hash = hash, state = found[2] or 'pending', attempt = 0, delivery = 0, key = found[6] or nil}
     job.seq, job.queue, job.kind, job.priority, job.max_attempts, job.created_at = sound_head(cmsgpack.unpack(found[1]))
+    assert(type(job.queue) == 'string' and type(job.kind) == 'string', 'its head is damaged')
     job.run_at = tonumber(found[3] or job.created_at)
     if found[4] then
         job.token, job.attempt, job.delivery, job.claimed_at, job.worker = cmsgpack.unpack(found[4])
     end
-    assert(job.run_at and job.attempt + job.delivery, 'its time or its claim is damaged')
+    local has_claim = job.attempt >= 0 and job.attempt <= MOST and job.delivery >= 0 and job.delivery <= MOST
+        and (not job.token or #job.token >= 0)
+    assert(job.run_at and has_claim, 'its time or its claim is damaged')
     if found[5] then
         job.hold = cmsgpack.unpack(found[5])
         assert(type(job.hold) == 'table', 'its hold is damaged')

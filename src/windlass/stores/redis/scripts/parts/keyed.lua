@@ -16,28 +16,43 @@ local function waits_now(id)
     return job and is_waiting(job)
 end
 
--- Return {key, holder, why} if one of the jobs would meet a key that refuses it, or {id, why} of a damaged job that one
--- would replace, and write nothing. What will be different by then: holders by name (false for none), the id of a job that
--- is gone, of one that waits.
+-- Return {key, holder, why} if one of the jobs would meet a key that refuses it, {id, queue, kind, tenant} if another job
+-- has its id, {id, why} of a damaged job that has its id or that it would replace, or {why} where a unique key has a damaged
+-- holder or another key is broken, and write nothing. What will be different by then: holders by name (false for none), the id of a job that is gone, of one that waits.
 local function conflict_of(jobs, holders, gone, waiting_id)
-    local waiting = {}
-    if waiting_id then
-        waiting[waiting_id] = true
+    local broken = broken_key(jobs)
+    if broken then
+        return {broken}
     end
+    local new = {}
     for _, job in ipairs(jobs) do
         local id, hold = job[1], job[10]
-        if not waiting[id] and (id == gone or call('EXISTS', job_key(id)) == 0) then
+        if new[id] then
+            local conflict = conflict_with_earlier(job, new[id])
+            if conflict then
+                return conflict
+            end
+        elseif id ~= gone and call('EXISTS', job_key(id)) == 1 then
+            local conflict = conflict_with_stored(job)
+            if conflict then
+                return conflict
+            end
+        else
             local held
             if hold then
                 held = holders[hold[1]]
                 if held == nil then
-                    held = holder(hold[1])
+                    local why
+                    held, why = holder(hold[1])
+                    if why then
+                        return {'who holds the unique key cannot be read: ' .. why}
+                    end
                 elseif held and is_over(held) then
                     held = nil
                 end
             end
             if held then
-                local waits = waiting[held[1]]
+                local waits = new[held[1]] ~= nil or held[1] == waiting_id
                 if hold[5] == 'replace' and not waits then
                     local done
                     done, waits = pcall(waits_now, held[1])
@@ -55,20 +70,11 @@ local function conflict_of(jobs, holders, gone, waiting_id)
                 if hold then
                     holders[hold[1]] = holder_for(hold, id)
                 end
-                waiting[id] = true
+                new[id] = job
             end
         end
     end
     return nil
-end
-
-local function has_keys(jobs)
-    for _, job in ipairs(jobs) do
-        if job[10] then
-            return true
-        end
-    end
-    return false
 end
 
 local function replace(job, hold, held)

@@ -32,11 +32,11 @@ local function finish()
     for queue, of_queue in pairs(counts) do
         for kind, of_kind in pairs(of_queue) do
             for what, times in pairs(of_kind) do
-                if call('HINCRBY', P .. 'totals|' .. queue, what, times) == times then
+                if is_first(P .. 'totals|' .. queue, what, times) then
                     -- the first of its kind: perhaps nobody knows the queue
                     call('SADD', P .. 'queues', queue)
                 end
-                if call('HINCRBY', key, queue .. '|' .. kind .. '|' .. what, times) == times then
+                if is_first(key, queue .. '|' .. kind .. '|' .. what, times) then
                     call('EXPIRE', key, MINUTES_KEPT)
                 end
             end
@@ -46,7 +46,7 @@ local function finish()
         told[#told + 1] = topic
     end
     if #told > 0 then
-        call('PUBLISH', CHANNEL, ask.me .. ' ' .. table.concat(told, ' '))
+        call('PUBLISH', CHANNEL, (ask.me or '') .. ' ' .. table.concat(told, ' '))
     end
 end
 

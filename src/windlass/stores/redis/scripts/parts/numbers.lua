@@ -8,7 +8,9 @@ local function next_numbers(jobs)
     if not ask.queue_number then
         return call('INCRBY', P .. 'seq', jobs) - jobs + 1, 1
     end
-    local last = math.max(tonumber(call('GET', P .. 'seq') or 0), math.floor((now - EPOCH) / 1000))
+    local kept = tonumber(call('GET', P .. 'seq') or 0)
+    assert(kept, 'seq is not an integer')
+    local last = math.max(kept, math.floor((now - EPOCH) / 1000))
     call('SET', P .. 'seq', string.format('%.0f', last + jobs))
     return (last + 1) * QUEUES + ask.queue_number, QUEUES
 end

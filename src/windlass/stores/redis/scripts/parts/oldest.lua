@@ -7,8 +7,13 @@ local function oldest(line)
         if not member then
             return earliest
         end
-        local priority, run_at = struct.unpack('>I4I8', member)
-        earliest = math.min(earliest or run_at, run_at)
-        from = '[' .. struct.pack('>I4', priority + 1)
+        if #member < 12 then
+            -- it names no job, and goes with the next claim
+            from = '(' .. member
+        else
+            local priority, run_at = struct.unpack('>I4I8', member)
+            earliest = math.min(earliest or run_at, run_at, LATEST)
+            from = '[' .. struct.pack('>I4', priority + 1)
+        end
     end
 end

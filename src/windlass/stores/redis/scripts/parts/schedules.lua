@@ -56,7 +56,17 @@ local function whole_schedule(id)
         'HMGET', schedule_key(id), 'record', 'revision', 'overlap', 'declared', 'paused', 'next_run_at', 'last_run_at',
         'last_job_id'
     )
-    return array(9)
+    return framed_row(id, array(9)
         .. cmsgpack.pack(id) .. found[1] .. number(found[2]) .. packed(found[3]) .. (found[4] and '\195' or '\194')
-        .. (found[5] and '\195' or '\194') .. number(found[6]) .. number(found[7]) .. packed(found[8])
+        .. (found[5] and '\195' or '\194') .. number(found[6]) .. number(found[7]) .. packed(found[8]))
+end
+
+-- a schedule by itself, {id, its row}; a damaged one has no row
+local function shown_schedule(id)
+    local done, row = pcall(whole_schedule, id)
+    if not done then
+        damage(row)
+        return framed_row(id)
+    end
+    return row
 end

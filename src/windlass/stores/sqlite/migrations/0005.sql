@@ -1,0 +1,3 @@
+-- where the class of a failure is defined, and when an operator retried the job after this delivery
+alter table windlass_delivery add column module text;
+alter table windlass_delivery add column retried_at integer;
