@@ -14,6 +14,8 @@ from tests.http.given_app import secret_of, until
 from tests.http.given_tokens import TokenList, a_token
 from tests.servers.certificates import OPENSSL, make_certificate, make_root
 from windlass.api.roles import Role
+from windlass.config.settings import EventLoop
+from windlass.event_loop import runner_on
 from windlass.http import connection, crowd, tls_handshake
 from windlass.http.app import Api
 from windlass.http.auth import TokenAuth
@@ -52,6 +54,8 @@ class Served:
             return int((await reader.readuntil(b"\r\n")).split()[1])
         finally:
             writer.close()
+            with suppress(OSError):
+                await soon(writer.wait_closed())
 
 
 @asynccontextmanager
@@ -267,6 +271,30 @@ async def test_a_handshake_has_an_end(certificate: tuple[Path, Path], monkeypatc
                 await soon(reader.read(-1))
             writer.close()
         assert await soon(given.asks(LIVE, tls=True)) == 200
+
+
+@pytest.mark.parametrize("event_loop", ["asyncio", "uvloop"])
+def test_a_handshake_that_begins_before_the_server_looks_is_answered(
+    certificate: tuple[Path, Path], event_loop: EventLoop
+) -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*certificate)
+
+    async def shake_hands() -> None:
+        async with served(tls=context) as given:
+            incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+            peer = _trusting().wrap_bio(incoming, outgoing, server_hostname=HOST)
+            with pytest.raises(ssl.SSLWantReadError):
+                peer.do_handshake()
+            # until the server has a turn, all that it will see is a connection and these bytes
+            with socket.create_connection((HOST, given.listening.port)) as connection:
+                connection.sendall(outgoing.read())
+                connection.setblocking(False)  # noqa: FBT003 - the name of the parameter is `flag`
+                incoming.write(await soon(asyncio.get_running_loop().sock_recv(connection, 65_536)))
+                peer.do_handshake()
+
+    with runner_on(event_loop) as runner:
+        runner.run(shake_hands())
 
 
 async def test_a_stop_waits_for_no_handshake(certificate: tuple[Path, Path]) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from windlass.http.crowd import Crowd
 from windlass.http.throttle import network_of
@@ -26,7 +26,7 @@ class TlsHandshake(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
         self._shaking: asyncio.Task[None] | None = None
-        self._early: list[bytes] = []
+        self._early = bytearray()
         self.address = "unknown"
         self.idle_since = self._loop.time()
 
@@ -54,11 +54,14 @@ class TlsHandshake(asyncio.Protocol):
         # nothing may be read before the handshake reads it
         transport.pause_reading()
         self._shaking = self._loop.create_task(self._shake_hands())
+        # uvloop reads as soon as this has returned, paused or not. What comes before TLS has taken over the transport,
+        # in the first step of the task, is passed on after that step and before anything else is read.
+        self._loop.call_soon(self._loop.call_soon, self._pass_on_early)
         self._crowd.enter(self)
 
     def data_received(self, data: bytes) -> None:
-        """Keep what has come behind the handshake in the same packet."""
-        self._early.append(data)
+        """Keep bytes that came before the handshake had begun, or behind it in the same packet."""
+        self._early += data
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing more."""
@@ -81,5 +84,17 @@ class TlsHandshake(asyncio.Protocol):
         speaker = self._speak()
         secure.set_protocol(speaker)
         speaker.connection_made(secure)
-        for data in self._early:
-            speaker.data_received(data)
+        if self._early:
+            speaker.data_received(bytes(self._early))
+
+    def _pass_on_early(self) -> None:
+        if not self._early or self._transport.is_closing():
+            return
+        early, self._early = self._early, bytearray()
+        tls = cast("asyncio.BufferedProtocol", self._transport.get_protocol())
+        while early:
+            buffer = tls.get_buffer(len(early))
+            size = min(len(early), len(buffer))
+            buffer[:size] = early[:size]
+            tls.buffer_updated(size)
+            del early[:size]

@@ -17,7 +17,7 @@ from tests.postgres.ready import ready_schema
 from tests.stores.postgres.shell import blocking
 from windlass import App, Context, Enqueued, NewJob, Server, ServerConfig, State
 
-LEASE: Final = 4.0
+LEASE: Final = 6.0
 PATIENCE: Final = 60.0
 
 
@@ -95,7 +95,7 @@ async def test_leases_are_renewed_while_every_connection_is_in_use(url: str) -> 
         jobs = await app.client.enqueue_many([NewJob("default", {}, kind=kind) for kind in kinds])
         for _ in kinds:
             await begun.acquire()
-        callers = [asyncio.create_task(call_all_the_time()) for _ in range(20)]
+        callers = [asyncio.create_task(call_all_the_time()) for _ in range(8)]
         first = await asyncio.to_thread(leases, url)
         # more than a lease later, each of them was renewed again and again, or somebody else would have it by now
         while min((await asyncio.to_thread(leases, url)).values()) - min(first.values()) < LEASE * 1.5:  # noqa: ASYNC110
