@@ -93,7 +93,7 @@ def _child(parent: JobId, number: int, now: datetime) -> PreparedJob:
 
 async def _work_off(client: windlass.Client, first: int) -> None:
     """Settle what waits: one of forty-two jobs is dead, as two in a hundred of all are."""
-    while claims := await client.store.claim(ClaimRequest(QUEUES, 1_000, _LEASE, worker="worker-1")):
+    while claims := (await client.store.claim(ClaimRequest(QUEUES, 1_000, _LEASE, worker="worker-1"))).jobs:
         await client.store.settle([_settlement(claim, first + place) for place, claim in enumerate(claims)])
 
 
@@ -118,7 +118,7 @@ async def _run(client: windlass.Client, now: datetime) -> str:
     """Let some jobs run, with all that a running job tells; return one of them."""
     record = ServerRecord("worker-1", "worker-1", "host", 1, "1", now, now, QUEUES, (), running=RUNNING)
     await client.store.beat(record)
-    claims = await client.store.claim(ClaimRequest(QUEUES, RUNNING, _LEASE, worker="worker-1"))
+    claims = (await client.store.claim(ClaimRequest(QUEUES, RUNNING, _LEASE, worker="worker-1"))).jobs
     lines = [("info", f"line {number} of what it does") for number in range(100)]
     await client.store.note([Note(claim.job.id, claim.token, Progress(1, 2, "half"), lines) for claim in claims])
     return claims[0].job.id

@@ -79,7 +79,7 @@ class _Filling:
         }
         await self.store.enqueue(list(made.values()))
         request = ClaimRequest((self.queue,), len(ends), _LEASE, worker=self.text)
-        claims: dict[str, Claim] = dict(zip(ends, await self.store.claim(request), strict=True))
+        claims: dict[str, Claim] = dict(zip(ends, (await self.store.claim(request)).jobs, strict=True))
         await self.store.note([self.note(claim) for claim in claims.values()])
         for end, verdict in self.verdicts().items():
             await self.store.settle([Settlement(claims[end].job.id, claims[end].token, verdict)])

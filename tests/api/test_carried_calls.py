@@ -16,6 +16,7 @@ from windlass.core.job import Note, Progress, Token
 from windlass.core.looks import AuditEntry, Finding, ServerRecord
 from windlass.core.moving import HeldKey, Moved, Unpacked
 from windlass.core.queries import QUERIES
+from windlass.core.queue_settings import StoredSettings
 from windlass.core.requests import Changed, KvWrite, Renewed
 from windlass.core.schedule import DueSchedules, Schedule
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount, Totals
@@ -50,9 +51,9 @@ SAMPLES: Final[dict[str, Sample]] = {
         ("reschedule", [JOB], {"run_at": NOW.isoformat()}),
     ),
     "queues": Sample(queries.GetStats("q"), [STATS]),
-    "pause": Sample(commands.SetPaused("q", paused=True), None, ("pause", "q", {})),
-    "resume": Sample(commands.SetPaused("q", paused=False), None, ("resume", "q", {})),
-    "paused": Sample(queries.GetPaused(["q", "r"]), ["r"]),
+    "pause": Sample(commands.SetQueueSettings("q", StoredSettings(paused=True)), None, ("pause", "q", {})),
+    "resume": Sample(commands.SetQueueSettings("q", StoredSettings(paused=False)), None, ("resume", "q", {})),
+    "paused": Sample(queries.GetQueueSettings(["q", "r"]), {"r": StoredSettings(paused=True)}),
     "due_in": Sample(queries.GetDueTime(["q"]), SECOND),
     "kinds": Sample(queries.ListKinds("q", ["k"]), ["l"]),
     "waiting": Sample(queries.CountWaiting(), [KindStats("q", "k", 1, NOW)]),
@@ -131,7 +132,7 @@ def test_the_audit_says_nothing_of_a_schedule_that_was_not_there() -> None:
 
 def test_most_calls_of_a_store_are_carried_by_one_operation() -> None:
     calls = {*COMMANDS, *QUERIES}
-    more_than_one = {commands.SetPaused}
+    more_than_one = {commands.SetQueueSettings}
     by_a_path_or_in_pages = {queries.GetPosition, queries.ListJobs, queries.ListNewestJobs, queries.ListDeadJobs}
 
     assert CARRIED.keys() == calls - more_than_one - by_a_path_or_in_pages

@@ -61,7 +61,7 @@ class Shop:
 
     async def claim(self, queue: str, count: int = 1) -> list[Claim]:
         """Claim jobs that wait."""
-        claims = await self.store.claim(ClaimRequest((queue,), count, timedelta(hours=1), worker="worker-1"))
+        claims = (await self.store.claim(ClaimRequest((queue,), count, timedelta(hours=1), worker="worker-1"))).jobs
         assert len(claims) == count
         return claims
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 import windlass
-from windlass import ClaimLost, Client, InvalidValue, QueueSettings, State
+from tests.client.rated_store import RatedStore
+from windlass import App, ClaimLost, Client, InvalidValue, QueueSettings, State
 from windlass.core.job import Claim
-from windlass.core.requests import ClaimRequest
+from windlass.core.requests import Claimed, ClaimRequest
 from windlass.core.topics import Topic
 from windlass.testing import FakeClock
 
@@ -52,6 +53,40 @@ async def test_a_waiting_claim_wakes_when_a_job_comes_due(client: Client, clock:
     claim = await waiting
     assert claim is not None
     assert claim.job.id == done.id
+
+
+@pytest.fixture
+def rated(clock: FakeClock) -> RatedStore:
+    return RatedStore(clock)
+
+
+async def test_a_waiting_claim_is_tried_again_when_the_store_has_said(rated: RatedStore, clock: FakeClock) -> None:
+    async with App(rated, clock=clock) as app:
+        done = await app.client.enqueue("email")
+        rated.open_in(7)
+        waiting = asyncio.create_task(app.client.claim_many(["email", "sms"], lease=5, wait=20))
+        await asleep(waiting, clock)
+
+        clock.advance(7)
+
+        [claim] = await waiting
+    assert claim.job.id == done.id
+    assert rated.refused == 1
+
+
+async def test_a_waiting_claim_is_not_tried_without_end_when_the_clocks_differ(
+    rated: RatedStore, clock: FakeClock
+) -> None:
+    rated.own_clock = FakeClock(clock.now() - timedelta(seconds=8))
+    rated.open_in(7)
+    async with App(rated, clock=clock) as app:
+        waiting = asyncio.create_task(app.client.claim("email", wait=1))
+        for _ in range(10):
+            await asleep(waiting, clock)
+            clock.advance(0.1)
+
+        assert await waiting is None
+    assert rated.refused == 11
 
 
 async def test_a_waiting_claim_ends_with_its_time(client: Client, clock: FakeClock) -> None:
@@ -121,7 +156,7 @@ async def test_what_comes_after_the_caller_has_gone_is_given_back(
     begun, go_on = asyncio.Event(), asyncio.Event()
     claim_now = client.store.claim
 
-    async def slow(request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+    async def slow(request: ClaimRequest, *, request_id: str | None = None) -> Claimed:
         begun.set()
         await go_on.wait()
         return await claim_now(request, request_id=request_id)
@@ -148,7 +183,7 @@ async def test_what_was_claimed_from_the_first_queue_is_given_back_when_the_seco
         done = await client.enqueue("a")
         claim_now = client.store.claim
 
-        async def broken(request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+        async def broken(request: ClaimRequest, *, request_id: str | None = None) -> Claimed:
             if "b" in request.queues:
                 raise windlass.StoreUnavailable("gone", retryable=True)
             return await claim_now(request, request_id=request_id)
@@ -178,7 +213,7 @@ async def test_listening_comes_before_looking_and_ends_with_the_call(
 
         return stop
 
-    async def claim(request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+    async def claim(request: ClaimRequest, *, request_id: str | None = None) -> Claimed:
         steps.append("look")
         return await claim_now(request, request_id=request_id)
 

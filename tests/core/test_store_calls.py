@@ -17,6 +17,7 @@ from windlass.core.job import Note, Token
 from windlass.core.looks import ServerRecord
 from windlass.core.moving import Packed, Parcel
 from windlass.core.queries import QUERIES
+from windlass.core.queue_settings import StoredSettings
 from windlass.core.requests import ClaimRequest, KvWrite, RescueRequest
 from windlass.core.retention import KEEP_ALL
 from windlass.core.schedule import Firing, Schedule
@@ -40,7 +41,7 @@ FACTS: Final = {
     "RetryJobs": (REPLY, True),
     "DeleteJobs": (REPLY, False),
     "RescheduleJobs": (REPLY, True),
-    "SetPaused": (SAME, True),
+    "SetQueueSettings": (SAME, True),
     "RescueClaims": (REPLY, False),
     "PromoteJobs": (REPLY, False),
     "PruneRecords": (REPLY, False),
@@ -59,7 +60,10 @@ FACTS: Final = {
     "DeleteMoved": (REPLY, False),
     "TakeKeys": (SAME, True),
 }
-"""Whether each command may be repeated, and whether a store that was moved refuses it, as at commit 04839a3."""
+"""Whether each command may be repeated, and whether a store that was moved refuses it, as at commit 04839a3.
+
+`SetQueueSettings` has the facts of `set_paused` there, which it takes the place of.
+"""
 
 
 def test_each_command_has_the_facts_that_it_always_had() -> None:
@@ -81,7 +85,7 @@ TOUCHED: Final[Sequence[tuple[StoreCall[Any], Part, object]]] = (
     (commands.RetryJobs((ID,)), JOBS, (ID,)),
     (commands.DeleteJobs((ID,)), JOBS, (ID,)),
     (commands.RescheduleJobs((ID,), None), JOBS, (ID,)),
-    (commands.SetPaused("q", paused=True), QUEUE, "q"),
+    (commands.SetQueueSettings("q", StoredSettings(paused=True)), QUEUE, "q"),
     (commands.RescueClaims(RescueRequest(("q",)), KEEP_ALL), QUEUES, ("q",)),
     (PromoteJobs(1), QUEUES, None),
     (commands.PruneRecords(KEEP_ALL, 1), ALL, None),
@@ -107,7 +111,7 @@ TOUCHED: Final[Sequence[tuple[StoreCall[Any], Part, object]]] = (
     (queries.GetPosition(ID), JOBS, ID),
     (queries.GetDueTime(("q",)), QUEUES, ("q",)),
     (queries.GetStats("q"), QUEUES, "q"),
-    (queries.GetPaused(("q",)), QUEUES, ("q",)),
+    (queries.GetQueueSettings(("q",)), QUEUES, ("q",)),
     (queries.ListKinds("q"), QUEUE, "q"),
     (queries.CountWaiting(), QUEUES, None),
     (queries.GetMinutes(NOW, NOW), QUEUES, None),

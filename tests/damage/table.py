@@ -133,7 +133,7 @@ class World:
     async def claim_all(self, queues: Sequence[str] = ()) -> None:
         """Claim every job."""
         request = ClaimRequest(queues or [case.queue for case in self.cases], ALL, LEASE, worker="tester:1")
-        while claims := await self.store.claim(request):
+        while claims := (await self.store.claim(request)).jobs:
             self.tokens |= {claim.job.id: claim.token for claim in claims}
 
     async def settle_all(self, verdict: Verdict) -> None:
@@ -268,7 +268,7 @@ async def _claim(world: World) -> None:
 async def _claimed(world: World, queue: str) -> list[Job]:
     """Claim one job after the other: a job that is set aside takes the place of no other."""
     jobs: list[Job] = []
-    while claims := await world.store.claim(ClaimRequest([queue], 1, LEASE, worker="tester:1")):
+    while claims := (await world.store.claim(ClaimRequest([queue], 1, LEASE, worker="tester:1"))).jobs:
         jobs += [claim.job for claim in claims]
     return jobs
 

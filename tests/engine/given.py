@@ -47,7 +47,7 @@ async def claims(client: Client, count: int = 1, *, enqueue: bool = True, **opti
     if enqueue:
         for _ in range(count):
             await client.enqueue("default", b"", kind="work", **options)
-    return await client.store.claim(ClaimRequest(("default",), count, timedelta(seconds=LEASE), worker="a test"))
+    return (await client.store.claim(ClaimRequest(("default",), count, timedelta(seconds=LEASE), worker="a test"))).jobs
 
 
 def attempt_of(

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 import windlass
+from tests.client.rated_store import RatedStore
 from tests.engine.executors.given import a_job
 from tests.engine.given import a_handler, settlements_of
 from windlass.client.client import Client
 from windlass.core.errors import StoreUnavailable
-from windlass.core.job import Claim, Job
+from windlass.core.job import Job
+from windlass.core.requests import Claimed
 from windlass.core.states import State
 from windlass.core.verdict import LEASE_EXPIRED
 from windlass.engine import claim_loop, slots
@@ -46,7 +48,7 @@ class Doors:
         self._claim = client.store.claim
         monkeypatch.setattr(client.store, "claim", self.claim)
 
-    async def claim(self, *args: Any, **kwargs: Any) -> list[Claim]:  # noqa: ANN401 - whatever the store takes
+    async def claim(self, *args: Any, **kwargs: Any) -> Claimed:  # noqa: ANN401 - whatever the store takes
         claims = await self._claim(*args, **kwargs)
         if not self._all_open:
             self.shut.append(asyncio.Event())
@@ -103,6 +105,12 @@ class House:
             on_store_error=self.errors.append,
         )
 
+    async def close(self) -> None:
+        self.claims.stop()
+        await self.claims.last_claim(10)
+        await self.settlements.drain()
+        self.slots.close()
+
     def end(self, attempt: Attempt) -> None:
         assert attempt.task is not None
         attempt.task.cancel()
@@ -137,10 +145,7 @@ async def house(client: Client) -> AsyncIterator[House]:
     made = House(client)
     made.claims.begin()
     yield made
-    made.claims.stop()
-    await made.claims.last_claim(10)
-    await made.settlements.drain()
-    made.slots.close()
+    await made.close()
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -182,6 +187,23 @@ async def test_a_slot_that_is_free_is_filled(client: Client, house: House) -> No
 
     assert house.slots.running == set(house.begun[1:])
     assert house.slots.finished == 1
+
+
+async def test_the_next_claim_is_made_when_the_store_has_said(clock: FakeClock) -> None:
+    store = RatedStore(clock)
+    async with windlass.App(store, clock=clock) as app:
+        await app.client.enqueue("default", b"")
+        store.open_in(0.25)
+        house = House(app.client)
+        house.claims.begin()
+        await until(lambda: store.refused == 1)
+        await turns()
+
+        clock.advance(0.25)
+
+        await until(lambda: len(house.begun) == 1)
+        await house.close()
+    assert store.refused == 1
 
 
 async def test_what_is_claimed_is_held_until_its_end_is_written(client: Client, house: House) -> None:

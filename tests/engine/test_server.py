@@ -214,7 +214,7 @@ async def test_a_server_gives_back_what_another_held_that_has_ended_for_sure(url
         hour = timedelta(hours=1)
         for server in ("gone#1", "lives#1"):
             await work.enqueue()
-            assert await app.client.store.claim(ClaimRequest(("default",), 1, hour, worker=server))
+            assert (await app.client.store.claim(ClaimRequest(("default",), 1, hour, worker=server))).jobs
 
         await services.rescue(["gone#1"])
 
@@ -228,7 +228,7 @@ async def test_a_server_that_does_not_run_gives_nothing_back(url: str) -> None:
     async with app:
         await app.client.enqueue("default", b"")
         hour = timedelta(hours=1)
-        assert await app.client.store.claim(ClaimRequest(("default",), 1, hour, worker="gone#1"))
+        assert (await app.client.store.claim(ClaimRequest(("default",), 1, hour, worker="gone#1"))).jobs
 
         await windlass.Server(app).rescue(["gone#1"])
 

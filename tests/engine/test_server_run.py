@@ -83,7 +83,7 @@ class Overtaken(MemoryStore):
 
     async def get(self, ids: Sequence[JobId]) -> list[Job | None]:
         await MemoryStore.settle(
-            self, [Settlement(claim.job.id, claim.token, ToSucceeded()) for claim in await self.claim(ANY)]
+            self, [Settlement(claim.job.id, claim.token, ToSucceeded()) for claim in (await self.claim(ANY)).jobs]
         )
         return await super().get(ids)
 

@@ -11,8 +11,7 @@ from tests.http.given_tokens import bearer
 from windlass import Fixed, QueueSettings
 from windlass.api.operations import REQUEST
 from windlass.api.roles import Role
-from windlass.core.job import Claim
-from windlass.core.requests import ClaimRequest
+from windlass.core.requests import Claimed, ClaimRequest
 from windlass.core.states import State
 from windlass.http.claiming import GIVEN_BACK_WITHIN
 from windlass.testing import FakeClock
@@ -334,7 +333,7 @@ async def test_a_repeat_is_given_nothing_that_goes_back_since_the_first_hung_up(
         store = given.client.store
         claim, begun, over = store.claim, asyncio.Event(), asyncio.Event()
 
-        async def late(request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+        async def late(request: ClaimRequest, *, request_id: str | None = None) -> Claimed:
             claims = await claim(request, request_id=request_id)
             if not begun.is_set():
                 begun.set()

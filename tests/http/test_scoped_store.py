@@ -67,7 +67,7 @@ async def place() -> AsyncIterator[Place]:
     for queue in ("ours", "theirs"):
         dead, running, waiting = (a_job(queue) for _ in range(3))
         await store.enqueue([dead, running, waiting])
-        [first, second] = await store.claim(wanting(queue, limit=2, lease=60 * SECOND))
+        [first, second] = (await store.claim(wanting(queue, limit=2, lease=60 * SECOND))).jobs
         await store.settle([settlement(first, ToDead(Failure("no")))])
         await store.write_schedule(_schedule(queue, queue), expected=None)
         await store.beat(_server(queue))
@@ -220,7 +220,7 @@ async def test_what_names_another_queue_is_refused(place: Place, name: str) -> N
     ids=["a global key", "a key of a kind", "kv"],
 )
 async def test_a_job_reaches_no_further_than_its_queue(place: Place, job: PreparedJob) -> None:
-    [ours] = await place.view.claim(wanting("ours"))
+    [ours] = (await place.view.claim(wanting("ours"))).jobs
 
     for ask in (
         lambda: place.view.enqueue([job]),
@@ -284,7 +284,7 @@ async def test_an_id_of_another_queue_is_taken_and_nothing_more_is_told(place: P
     theirs = {"waiting": place.waiting.id, "running": place.running.job.id, "dead": place.dead.id}[which]
     before = await place.theirs()
     job = a_job("ours")._replace(id=theirs)
-    [ours] = await place.view.claim(wanting("ours"))
+    [ours] = (await place.view.claim(wanting("ours"))).jobs
 
     with pytest.raises(IdConflict) as refused:
         await place.view.enqueue([job])
@@ -389,7 +389,7 @@ async def test_where_the_store_has_gone_is_told_to_everybody(place: Place) -> No
 
 
 async def test_our_own_work_goes_on(place: Place) -> None:
-    [claim] = await place.view.claim(wanting("ours"))
+    [claim] = (await place.view.claim(wanting("ours"))).jobs
 
     assert await place.view.settle([settlement(claim)]) == [Settled.DONE]
     assert (await place.view.get([claim.job.id]))[0] is not None
@@ -404,7 +404,7 @@ async def test_only_news_of_our_queues_is_heard(place: Place) -> None:
     everything = [ENDS, FLAGS, PAUSES, SCHEDULES, queue_topic("theirs"), queue_topic("ours"), lock_topic("l")]
     stop = place.view.listen(everything, lambda: heard.append(1))
 
-    [claim] = await place.store.claim(wanting("theirs", lease=timedelta(minutes=1)))
+    [claim] = (await place.store.claim(wanting("theirs", lease=timedelta(minutes=1)))).jobs
     await place.store.settle([settlement(claim)])
     await place.store.enqueue([a_job("theirs")])
     assert heard == []

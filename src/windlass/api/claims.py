@@ -61,19 +61,24 @@ class Claim(Told, kw_only=True):
 
 
 class Claims(Told, kw_only=True):
-    """Jobs that were taken, the most urgent first."""
+    """Jobs that were taken, the most urgent first.
+
+    `next_at` is when a later claim may be given something although no job comes due or is enqueued.
+    """
 
     claims: list[Claim]
+    next_at: Moment | None = None
 
 
-def claims_told(claims: list[core.Claim], *, as_bytes: bool) -> Claims:
+def claims_told(claimed: seam.Claimed, *, as_bytes: bool) -> Claims:
     """Return claims as they are told."""
-    return Claims(claims=[Claim(token=claim.token, job=told(claim.job, as_bytes=as_bytes)) for claim in claims])
+    claims = [Claim(token=claim.token, job=told(claim.job, as_bytes=as_bytes)) for claim in claimed.jobs]
+    return Claims(claims=claims, next_at=claimed.next_at)
 
 
-def claims_of(told: Claims) -> list[core.Claim]:
+def claims_of(told: Claims) -> seam.Claimed:
     """Return the claims that were told."""
-    return [core.Claim(job_of(each.job), core.Token(each.token)) for each in told.claims]
+    return seam.Claimed([core.Claim(job_of(each.job), core.Token(each.token)) for each in told.claims], told.next_at)
 
 
 class Held(Asked, kw_only=True):

@@ -1,6 +1,6 @@
 """What is asked and told about queues and their minutes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Annotated, Final
 
@@ -16,7 +16,7 @@ from windlass.api.calls import (
     nothing_reply,
     nothing_response,
 )
-from windlass.api.carried_call import AuditedChange, PlainCall, concatenated, pages_of
+from windlass.api.carried_call import AuditedChange, PlainCall, merged, pages_of
 from windlass.api.looks import (
     Minute,
     Queue,
@@ -29,10 +29,11 @@ from windlass.api.looks import (
     waiting_told,
 )
 from windlass.api.shape import Asked, Moment, Name, Told, seconds, span
-from windlass.core.commands import SetPaused
+from windlass.core.commands import SetQueueSettings
 from windlass.core.duration import moment
 from windlass.core.names import check_name
-from windlass.core.queries import CountWaiting, GetDueTime, GetMinutes, GetPaused, GetStats, ListKinds
+from windlass.core.queries import CountWaiting, GetDueTime, GetMinutes, GetQueueSettings, GetStats, ListKinds
+from windlass.core.queue_settings import StoredSettings
 
 
 class QueuesAsked(Asked, kw_only=True):
@@ -91,9 +92,13 @@ class MinutesTold(Told, kw_only=True):
     minutes: list[Minute]
 
 
-def _pause_audit(command: SetPaused, reply: None) -> AuditedChange:
+def _pause_audit(command: SetQueueSettings, reply: None) -> AuditedChange:
     del reply
-    return AuditedChange("pause" if command.paused else "resume", command.queue)
+    return AuditedChange("pause" if command.settings.paused else "resume", command.queue)
+
+
+def _paused_queues(query: GetQueueSettings, found: Mapping[str, StoredSettings]) -> NamesTold:
+    return NamesTold(names=[queue for queue in query.queues if queue in found and found[queue].paused])
 
 
 def _earliest(replies: Sequence[timedelta | None]) -> timedelta | None:
@@ -114,34 +119,34 @@ QUEUES: Final = PlainCall(
     reply=lambda told: [queue_of(one) for one in told.queues],
 )
 PAUSE: Final = PlainCall(
-    SetPaused,
+    SetQueueSettings,
     QueueAsked,
     Nothing,
     request=lambda command: QueueAsked(queue=command.queue),
-    read=lambda asked: SetPaused(check_name(asked.queue, "queue"), paused=True),
+    read=lambda asked: SetQueueSettings(check_name(asked.queue, "queue"), StoredSettings(paused=True)),
     response=nothing_response,
     reply=nothing_reply,
     audit=_pause_audit,
 )
 RESUME: Final = PlainCall(
-    SetPaused,
+    SetQueueSettings,
     QueueAsked,
     Nothing,
     request=lambda command: QueueAsked(queue=command.queue),
-    read=lambda asked: SetPaused(check_name(asked.queue, "queue"), paused=False),
+    read=lambda asked: SetQueueSettings(check_name(asked.queue, "queue"), StoredSettings(paused=False)),
     response=nothing_response,
     reply=nothing_reply,
     audit=_pause_audit,
 )
 PAUSED: Final = PlainCall(
-    GetPaused,
+    GetQueueSettings,
     NamesAsked,
     NamesTold,
     request=lambda query: NamesAsked(queues=list(query.queues)),
-    read=lambda asked: GetPaused(_names(asked.queues)),
-    response=names_response,
-    reply=names_reply,
-    parts=pages_of("queues", concatenated),
+    read=lambda asked: GetQueueSettings(_names(asked.queues)),
+    response=_paused_queues,
+    reply=lambda told: {queue: StoredSettings(paused=True) for queue in told.names},
+    parts=pages_of("queues", merged),
 )
 DUE_IN: Final = PlainCall(
     GetDueTime,

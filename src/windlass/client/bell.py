@@ -53,9 +53,11 @@ class Bell:
         return self._rung
 
     async def find(
-        self, look: Callable[[], Awaitable[list[T]]], *, timeout: float, pause: Callable[[], Awaitable[float]]
-    ) -> list[T]:
+        self, look: Callable[[], Awaitable[T]], *, timeout: float, pause: Callable[[T], Awaitable[float]]
+    ) -> T:
         """Return what `look` finds: now, at a ring, or after so many seconds as `pause` says; at last after `timeout`.
+
+        `pause` is called with what was found, which is then nothing yet.
 
         The bell listens before the first look, so that what happens in between rings.
         """
@@ -66,7 +68,7 @@ class Bell:
             left = deadline - self._clock.monotonic()
             if found or left <= 0:
                 return found
-            if (seconds := min(left, await pause())) > 0:
+            if (seconds := min(left, await pause(found))) > 0:
                 await self.wait(seconds)
 
     def end(self, error: Exception) -> None:

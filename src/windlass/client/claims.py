@@ -4,8 +4,7 @@ import asyncio
 import logging
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from datetime import timedelta
-from functools import partial
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Final
 
@@ -13,7 +12,7 @@ from windlass.client.bell import Listeners
 from windlass.core.clock import Clock
 from windlass.core.errors import WindlassError
 from windlass.core.job import Claim
-from windlass.core.requests import ClaimRequest, Settlement
+from windlass.core.requests import Claimed, ClaimRequest, Settlement
 from windlass.core.store import Store
 from windlass.core.topics import queue_topic
 from windlass.core.verdict import ToReleased
@@ -23,6 +22,8 @@ logger = logging.getLogger("windlass")
 SAFETY_LOOK: Final = 30.0
 """Seconds after which a waiting claim looks again although nothing rang: a lost ring costs this much, not a job."""
 SOONEST: Final = 0.001
+NEXT_AT_PASSED: Final = 0.1
+"""Seconds until the next try when the time that the store has named is over by the clock of this process."""
 STRANDED_INTERVAL: Final = 10.0
 DEAD_AFTER: Final = timedelta(seconds=60)
 
@@ -43,19 +44,19 @@ class Claimer:
         self._stranded_at = float("-inf")
         self._warned = False
 
-    async def claim(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
+    async def claim(self, requests: Sequence[ClaimRequest]) -> Claimed:
         """Return what is ready now: of each request in turn, all together at most the limit of the first."""
-        claims = await self._claim_all(requests)
-        if not claims and not self._rescued:
+        claimed = await self._claim_all(requests)
+        if not claimed.jobs and not self._rescued:
             await self._look_for_stranded()
-        return claims
+        return claimed
 
-    async def claim_in_time(self, requests: Sequence[ClaimRequest], wait: float) -> list[Claim]:
+    async def claim_in_time(self, requests: Sequence[ClaimRequest], wait: float) -> Claimed:
         """Return what is ready, or as soon as something is, within `wait` seconds."""
         queues = [queue for request in requests for queue in request.queues]
-        pause = partial(claim_pause, self._store, queues, self._poll_interval)
+        pause = ClaimPause(self._store, self._clock, queues, self._poll_interval)
         with self._listeners.bell([queue_topic(queue) for queue in queues]) as bell:
-            return await bell.find(lambda: self.claim(requests), timeout=wait, pause=pause)
+            return await bell.find(lambda: self.claim(requests), timeout=wait, pause=pause.after)
 
     async def close(self) -> None:
         """Return when claims that came too late for their callers are given back."""
@@ -63,20 +64,20 @@ class Claimer:
             # gather would not yield for those that are done already, and what takes them out would never run
             await asyncio.wait(self._late)
 
-    async def _claim_all(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
+    async def _claim_all(self, requests: Sequence[ClaimRequest]) -> Claimed:
         if len(requests) == 1:
             return await self._claim_safely(requests[0])
-        claims: list[Claim] = []
+        claimed = Claimed([])
         try:
             for request in requests:
-                if (left := request.limit - len(claims)) > 0:
-                    claims += await self._claim_safely(request._replace(limit=left))
+                if (left := request.limit - len(claimed.jobs)) > 0:
+                    claimed = claimed.and_then(await self._claim_safely(request._replace(limit=left)))
         except BaseException:
-            self._keep(asyncio.create_task(self._release(claims)))
+            self._keep(asyncio.create_task(self._release(claimed.jobs)))
             raise
-        return claims
+        return claimed
 
-    async def _claim_safely(self, request: ClaimRequest) -> list[Claim]:
+    async def _claim_safely(self, request: ClaimRequest) -> Claimed:
         """Claim, and give back what comes after the caller has gone."""
         under_way = asyncio.ensure_future(self._store.claim(request))
         try:
@@ -85,10 +86,10 @@ class Claimer:
             self._keep(asyncio.create_task(self._give_back(under_way)))
             raise
 
-    async def _give_back(self, under_way: asyncio.Future[list[Claim]]) -> None:
+    async def _give_back(self, under_way: asyncio.Future[Claimed]) -> None:
         # an error of the claim itself is nobody's any more: nothing was claimed
         with suppress(WindlassError):
-            await self._release(await under_way)
+            await self._release((await under_way).jobs)
 
     async def _release(self, claims: Sequence[Claim]) -> None:
         if not claims:
@@ -117,11 +118,28 @@ class Claimer:
         self._warned = count > 0
 
 
-async def claim_pause(store: Store, queues: Sequence[str], poll_interval: float) -> float:
-    """Return after how many seconds a waiting claim looks again although nothing rang."""
-    longest = SAFETY_LOOK if store.features.misses_no_news else poll_interval
-    due_in = await store.due_in(queues)
-    return longest if due_in is None else min(longest, max(SOONEST, due_in.total_seconds()))
+class ClaimPause:
+    """Time after which a waiting claim is tried again although there was no news."""
+
+    def __init__(self, store: Store, clock: Clock, queues: Sequence[str], poll_interval: float) -> None:
+        self._store = store
+        self._clock = clock
+        self._queues = queues
+        self._longest = SAFETY_LOOK if store.features.misses_no_news else poll_interval
+
+    async def after(self, claimed: Claimed) -> float:
+        """Return the seconds until the next try, after one that was given no job."""
+        return pause_until(await self._store.due_in(self._queues), claimed.next_at, self._clock, self._longest)
+
+
+def pause_until(due_in: timedelta | None, next_at: datetime | None, clock: Clock, longest: float) -> float:
+    """Return the seconds until the next claim: until a job comes due or one may be given, and at most `longest`."""
+    seconds = longest if due_in is None else min(longest, max(SOONEST, due_in.total_seconds()))
+    if next_at is None:
+        return seconds
+    until = (next_at - clock.now()).total_seconds()
+    # over by this clock and not by that of the store: claims one after the other would not make it come sooner
+    return min(seconds, max(SOONEST, until) if until > 0 else NEXT_AT_PASSED)
 
 
 def requests_for(

@@ -244,11 +244,11 @@ class Client(Steering):
             await self._reach()
         if not limit or not names:
             return []
-        claims = await (self._claimer.claim_in_time(requests, patience) if patience else self._claimer.claim(requests))
-        for claim in claims:
+        claimed = await (self._claimer.claim_in_time(requests, patience) if patience else self._claimer.claim(requests))
+        for claim in claimed.jobs:
             job = claim.job
             claim.cancelled = Cancelled(self._watcher, job.id, claim.token, requested=job.cancel_requested)
-        return claims
+        return claimed.jobs
 
     async def ack(
         self,

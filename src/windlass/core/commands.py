@@ -11,12 +11,14 @@ from typing import Any, Final
 
 from windlass.core.errors import InvalidValue
 from windlass.core.ids import JobId
-from windlass.core.job import Claim, Enqueued, Note, PreparedJob, Token
+from windlass.core.job import Enqueued, Note, PreparedJob, Token
 from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import HeldKey, Moved, Parcel
+from windlass.core.queue_settings import Layer, StoredSettings
 from windlass.core.requests import (
     CancelOutcome,
     Changed,
+    Claimed,
     ClaimRequest,
     KvWrite,
     Renewed,
@@ -49,7 +51,7 @@ class EnqueueJobs(Command[list[Enqueued]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimJobs(Command[list[Claim]]):
+class ClaimJobs(Command[Claimed]):
     """Give up to `limit` ready jobs to the caller, the most urgent first, each with a token of its own.
 
     Each claim charges an attempt. Jobs of these queues that have come due are promoted first; a paused queue gives
@@ -142,14 +144,16 @@ class RescheduleJobs(Command[list[Changed]]):
 
 
 @dataclass(frozen=True, slots=True)
-class SetPaused(Command[None]):
-    """Stop or start giving claims from `queue`, which need not exist yet; a pause notifies `PAUSES`.
+class SetQueueSettings(Command[None]):
+    """Set those fields of a layer of the settings of `queue` that are not None; the queue need not exist yet.
 
-    When a pause returns, no claim that began before it is in progress.
+    The settings that hold are read by each claim. A layer that pauses the queue notifies `PAUSES`, and when the call
+    returns, no claim that began before it is in progress; one that ends a pause notifies the queue.
     """
 
     queue: str
-    paused: bool
+    settings: StoredSettings
+    layer: Layer = "override"
     repeat = _SAME
     begins_work = True
     touches = Touches(Part.QUEUE, "queue")
@@ -360,8 +364,8 @@ class TakeKeys(Command[None]):
 
 
 COMMANDS: Final[tuple[type[Command[Any]], ...]] = (
-    RenewClaims, WriteNotes, CancelJobs, RetryJobs, DeleteJobs, RescheduleJobs, SetPaused, RescueClaims, PromoteJobs,
-    PruneRecords, WriteSchedule, RemoveSchedule, FireSchedule, WriteKv, TakeLock, FreeLock, WriteHeartbeat,
+    RenewClaims, WriteNotes, CancelJobs, RetryJobs, DeleteJobs, RescheduleJobs, SetQueueSettings, RescueClaims,
+    PromoteJobs, PruneRecords, WriteSchedule, RemoveSchedule, FireSchedule, WriteKv, TakeLock, FreeLock, WriteHeartbeat,
     RemoveServer, WriteTimings, WriteAudit, SetMoved, UnpackJobs, DeleteMoved, TakeKeys,
 )  # fmt: skip
 """Every command that `Store.do` executes; enqueue, claim and settle have methods of their own."""

@@ -14,6 +14,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.looks import AuditEntry, DeadJob, Death, Finding, Glance, JobPage, Place, ServerRecord
 from windlass.core.moving import HeldKey, Moved, Packed, Unpacked
+from windlass.core.queue_settings import StoredSettings
 from windlass.core.schedule import DueSchedules, ScheduleList
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.store_calls import Part, Query, Touches
@@ -102,8 +103,11 @@ class GetStats(Query[list[QueueStats]]):
 
 
 @dataclass(frozen=True, slots=True)
-class GetPaused(Query[list[str]]):
-    """Return those of `queues` that are paused, in their order; as cheap for many as for one."""
+class GetQueueSettings(Query[dict[str, StoredSettings]]):
+    """Return the settings that hold for those of `queues` that have any but the default; as cheap for many as for one.
+
+    A queue without an entry is not paused; one whose pause was ended may have an entry or none.
+    """
 
     queues: Sequence[str]
     touches = Touches(Part.QUEUES, "queues")
@@ -266,7 +270,7 @@ class ListTimedKeys(Query[list[HeldKey]]):
 
 
 QUERIES: Final[tuple[type[Query[Any]], ...]] = (
-    GetJobs, GetGlances, ListJobs, ListNewestJobs, ListDeadJobs, GetPosition, GetDueTime, GetStats, GetPaused,
+    GetJobs, GetGlances, ListJobs, ListNewestJobs, ListDeadJobs, GetPosition, GetDueTime, GetStats, GetQueueSettings,
     ListKinds, CountWaiting, GetMinutes, GetTimings, ListServers, ListEndedServers, ListSchedules, ListDueSchedules,
     ListAudit, CountStranded, CheckStore, GetKv, ScanKv, GetMoved, PackJobs, GetUnpacked, ListTimedKeys,
 )  # fmt: skip

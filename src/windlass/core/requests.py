@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from windlass.core.errors import WindlassError
 from windlass.core.ids import JobId
-from windlass.core.job import PreparedJob, Token
+from windlass.core.job import Claim, PreparedJob, Token
 from windlass.core.states import State
 from windlass.core.verdict import Verdict
 
@@ -26,6 +26,26 @@ class ClaimRequest(NamedTuple):
     kinds: Collection[str | None] | None = None
     worker: str | None = None
     by_priority: bool = False
+
+
+class Claimed(NamedTuple):
+    """What a claim was given.
+
+    `next_at` is when a later claim may be given something although no job comes due or is enqueued, by the store's
+    clock; None when no such time is known.
+    """
+
+    jobs: list[Claim]
+    next_at: datetime | None = None
+
+    def __bool__(self) -> bool:
+        """Return whether there is any job."""
+        return bool(self.jobs)
+
+    def and_then(self, later: "Claimed") -> "Claimed":
+        """Return what this claim and a later one were given together."""
+        times = [at for at in (self.next_at, later.next_at) if at is not None]
+        return Claimed([*self.jobs, *later.jobs], min(times, default=None))
 
 
 class Settlement(NamedTuple):

@@ -11,13 +11,15 @@ from windlass.core import commands, queries
 from windlass.core.duration import ZERO
 from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
-from windlass.core.job import Claim, Enqueued, Job, Note, PreparedJob, Token
+from windlass.core.job import Enqueued, Job, Note, PreparedJob, Token
 from windlass.core.joined_transaction import BorrowedConnection, JoinedTransaction
 from windlass.core.looks import AuditEntry, DeadJob, Death, Finding, Glance, JobPage, Place, ServerRecord
 from windlass.core.moving import HeldKey, Moved, Packed, Parcel, Unpacked
+from windlass.core.queue_settings import StoredSettings
 from windlass.core.requests import (
     CancelOutcome,
     Changed,
+    Claimed,
     ClaimRequest,
     KvWrite,
     Renewed,
@@ -111,9 +113,10 @@ class Inspector(ABC):
         """Count by state, exactly, for every queue that is known or for one, in order of name."""
         return self.ask(queries.GetStats(queue))
 
-    def paused(self, queues: Sequence[str]) -> Coroutine[Any, Any, list[str]]:
+    async def paused(self, queues: Sequence[str]) -> list[str]:
         """Return those of `queues` that are paused, in their order."""
-        return self.ask(queries.GetPaused(queues))
+        found = await self.ask(queries.GetQueueSettings(queues))
+        return [queue for queue in queues if queue in found and found[queue].paused]
 
     def kinds(self, queue: str, known: Collection[str] = ()) -> Coroutine[Any, Any, list[str]]:
         """Return the kinds of the pending jobs of `queue` that are not among `known`, in order of name."""
@@ -251,7 +254,7 @@ class Store(Inspector):
         ...
 
     @abstractmethod
-    def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Awaitable[list[Claim]]:
+    def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Awaitable[Claimed]:
         """Execute `ClaimJobs`."""
         ...
 
@@ -299,7 +302,7 @@ class Store(Inspector):
 
     def set_paused(self, queue: str, *, paused: bool) -> Coroutine[Any, Any, None]:
         """Stop or start giving claims from `queue`, which need not exist yet."""
-        return self.do(commands.SetPaused(queue, paused))
+        return self.do(commands.SetQueueSettings(queue, StoredSettings(paused=paused)))
 
     def rescue(self, request: RescueRequest, retention: Retention) -> Coroutine[Any, Any, list[Rescued]]:
         """Take back claims: to pending now while attempts are left, else to dead."""

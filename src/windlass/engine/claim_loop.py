@@ -3,10 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
-from windlass.client.claims import SOONEST
+from windlass.client.claims import pause_until
 from windlass.core.errors import Fenced, UnknownKind
 from windlass.core.job import Claim, Job
 from windlass.core.states import State
@@ -67,6 +67,8 @@ class ClaimLoop:
         self._on_store_error = on_store_error
         self._next: asyncio.Task[int] | None = None
         self._last_claim_was_empty = False
+        self._next_at: datetime | None = None
+        """Time at which a claim may be given something although no job comes due or is enqueued, if it is known."""
         self._stopping = False
         self._task: asyncio.Task[None] | None = None
         self.failing_since: float | None = None
@@ -179,28 +181,30 @@ class ClaimLoop:
         """Claim jobs, and begin them after those of the claim before; return how many there were."""
         slots = self._slots
         claimed = 0
+        next_at: datetime | None = None
         try:
             for request in self._plan.requests(limit):
                 began, pauses = self._clock.monotonic(), slots.unstarted.pauses
-                claims = await self._store.claim(request._replace(limit=limit - claimed))
-                if claims:
+                found = await self._store.claim(request._replace(limit=limit - claimed))
+                if found.jobs:
                     self._look_ahead.took(self._clock.monotonic() - began)
-                    claimed += len(claims)
-                    slots.requested -= len(claims)
-                    await self._hand_over(self._hold(claims), before, pauses)
+                    claimed += len(found.jobs)
+                    slots.requested -= len(found.jobs)
+                    await self._hand_over(self._hold(found.jobs), before, pauses)
+                if found.next_at is not None and (next_at is None or found.next_at < next_at):
+                    next_at = found.next_at
                 if claimed >= limit or self._stopping or slots.sole is not None:
                     break
         finally:
             slots.requested -= limit - claimed
+        self._next_at = next_at
         # one that waits to be alone is not begun while a claim is under way
         slots.fill()
         return claimed
 
     async def _idle_for(self) -> float:
         due_in = await self._store.due_in(self._plan.queues)
-        if due_in is None:
-            return self._poll_interval
-        return min(self._poll_interval, max(SOONEST, due_in.total_seconds()))
+        return pause_until(due_in, self._next_at, self._clock, self._poll_interval)
 
     def _hold(self, claims: list[Claim]) -> list[Attempt]:
         now = self._clock.monotonic()

@@ -157,7 +157,7 @@ class _Round:
         for queue in sorted(self._app.queues):
             settings = self._client.settings.of(queue)
             wanted = kinds | {None} if queue in self._handlers.by_queue else kinds
-            if claims := await self._store.claim(ClaimRequest((queue,), 1, settings.lease, wanted, WORKER)):
+            if claims := (await self._store.claim(ClaimRequest((queue,), 1, settings.lease, wanted, WORKER))).jobs:
                 return claims
         return []
 

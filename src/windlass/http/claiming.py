@@ -8,10 +8,9 @@ from datetime import timedelta
 from typing import Final
 
 from windlass.api.claims import ClaimRequest
-from windlass.client.claims import claim_pause, requests_for
+from windlass.client.claims import ClaimPause, requests_for
 from windlass.core import requests as seam
 from windlass.core.errors import InvalidValue, StoreUnavailable, WindlassError
-from windlass.core.job import Claim
 from windlass.core.names import check_name
 from windlass.core.requests import Settlement
 from windlass.core.settings import Settings
@@ -62,34 +61,34 @@ class WaitingClaim:
         self._call = call
         self._store: Store = call.store
         self._requests = wanted(call.asked, call.client.settings)
+        self._pause = ClaimPause(call.store, call.client.clock, call.asked.queues, POLL_INTERVAL)
         self._look = 0
 
-    async def now(self) -> list[Claim]:
+    async def now(self) -> seam.Claimed:
         """Return what is ready now."""
         look, self._look = self._look, self._look + 1
         if not look:
             await self._until_given_back()
         if len(self._requests) == 1:
             return await self._store.claim(self._requests[0], request_id=self._name(look, 0))
-        claims: list[Claim] = []
+        claimed = seam.Claimed([])
         for run, request in enumerate(self._requests):
-            if (left := request.limit - len(claims)) > 0:
-                claims += await self._store.claim(request._replace(limit=left), request_id=self._name(look, run))
-        return claims
+            if (left := request.limit - len(claimed.jobs)) > 0:
+                asked = request._replace(limit=left)
+                claimed = claimed.and_then(await self._store.claim(asked, request_id=self._name(look, run)))
+        return claimed
 
-    async def in_time(self) -> list[Claim]:
+    async def in_time(self) -> seam.Claimed:
         """Return what is ready, or as soon as something is; nothing when the time is over or the process stops."""
         shared, queues = self._call.shared, self._call.asked.queues
         timeout = 0.0 if shared.stopping else self._call.asked.wait
         with shared.listeners.bell([queue_topic(queue) for queue in queues]) as bell, suppress(Stopping):
-            return await bell.find(self._safely, timeout=timeout, pause=self._pause)
-        return []
+            return await bell.find(self._safely, timeout=timeout, pause=self._pause_after)
+        return seam.Claimed([])
 
-    async def _pause(self) -> float:
+    async def _pause_after(self, claimed: seam.Claimed) -> float:
         quick = LOOKS_AGAIN if self._call.first_elsewhere else 0
-        if self._look <= quick:
-            return 0.0
-        return await claim_pause(self._store, self._call.asked.queues, POLL_INTERVAL)
+        return 0.0 if self._look <= quick else await self._pause.after(claimed)
 
     async def _until_given_back(self) -> None:
         """Let the store tell a repeat of the jobs of the first, but of none that are about to go back."""
@@ -104,7 +103,7 @@ class WaitingClaim:
             )
             raise StoreUnavailable(message, retryable=True) from None
 
-    async def _safely(self) -> list[Claim]:
+    async def _safely(self) -> seam.Claimed:
         """Look, and give back what comes after the caller has hung up."""
         under_way = asyncio.ensure_future(self.now())
         try:
@@ -119,10 +118,10 @@ class WaitingClaim:
         return name if name is None or not (look or run) else f"{name}~{look}.{run}"
 
 
-async def _give_back(store: Store, under_way: "asyncio.Future[list[Claim]]") -> None:
+async def _give_back(store: Store, under_way: "asyncio.Future[seam.Claimed]") -> None:
     try:
-        claims = await under_way
-        if claims:
-            await store.settle([Settlement(claim.job.id, claim.token, ToReleased()) for claim in claims])
+        claimed = await under_way
+        if claimed:
+            await store.settle([Settlement(claim.job.id, claim.token, ToReleased()) for claim in claimed.jobs])
     except WindlassError:
         logger.exception("claims whose caller had gone could not be given back: rescue will")

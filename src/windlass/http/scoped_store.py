@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 from windlass.core.commands import ClaimJobs, EnqueueJobs, SettleClaims
 from windlass.core.errors import NotTransactional
-from windlass.core.job import Claim, Enqueued, PreparedJob
+from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.joined_transaction import BorrowedConnection, JoinedTransaction
-from windlass.core.requests import ClaimRequest, Settlement, SettleResult
+from windlass.core.requests import Claimed, ClaimRequest, Settlement, SettleResult
 from windlass.core.store import Features, Store
 from windlass.core.store_calls import Command, Query, StoreCall
 from windlass.core.topics import Topic, queue_topic
@@ -63,7 +63,7 @@ class ScopedStore(Store):
         """Enqueue jobs of these queues."""
         return await self._execute(EnqueueJobs(jobs), request_id)
 
-    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Claimed:
         """Claim from these queues."""
         return await self._execute(ClaimJobs(request), request_id)
 

@@ -37,8 +37,8 @@ def claim(request: ClaimRequest, request_id: str | None = None) -> Call:
     """Claim; the answer is each job with the token that the store made for it."""
 
     async def make(store: Store) -> object:
-        claims = await answered(store.claim(request, request_id=request_id))
-        return claims if claims is NotAtomicHere else [(visible(claim.job), claim.token) for claim in claims]
+        claimed = await answered(store.claim(request, request_id=request_id))
+        return claimed if claimed is NotAtomicHere else [(visible(claim.job), claim.token) for claim in claimed.jobs]
 
     def explain(model: Model, answer: Any) -> bool:  # noqa: ANN401 - claims or a refusal
         return agrees(lambda: _gives(model, request, answer), answer)

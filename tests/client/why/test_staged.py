@@ -51,7 +51,7 @@ async def waiting(client: Client, queue: str, kind: str | None = "send", **more:
 
 
 async def claimed(client: Client, queue: str, worker: str = "web#1") -> Claim:
-    [claim] = await client.store.claim(ClaimRequest([queue], 1, LEASE, None, worker))
+    [claim] = (await client.store.claim(ClaimRequest([queue], 1, LEASE, None, worker))).jobs
     return claim
 
 

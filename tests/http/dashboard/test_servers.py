@@ -39,7 +39,7 @@ async def beat(given: GivenDashboard, server_id: str, details: Mapping[str, str]
 async def claim(given: GivenDashboard, worker: str | None, count: int = 1, *, queue: str = "mail") -> list[Claim]:
     for _ in range(count):
         await given.client.enqueue(queue, b"", kind="send")
-    return await given.client.store.claim(ClaimRequest([queue], count, 60 * MINUTE, None, worker))
+    return (await given.client.store.claim(ClaimRequest([queue], count, 60 * MINUTE, None, worker))).jobs
 
 
 def panel(page: Element, server_id: str) -> Element:
@@ -216,7 +216,7 @@ async def test_running_jobs_that_carry_much_are_read_some_at_a_time(
     await beat(given, "box#1")
     for _ in range(5):
         await given.client.enqueue("mail", b"x" * 100)
-    held = await given.client.store.claim(ClaimRequest(["mail"], 5, 60 * MINUTE, None, "box#1"))
+    held = (await given.client.store.claim(ClaimRequest(["mail"], 5, 60 * MINUTE, None, "box#1"))).jobs
     newest = given.client.store.newest
     read: list[int] = []
 

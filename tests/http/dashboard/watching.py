@@ -15,9 +15,9 @@ from windlass.client.client import Client
 from windlass.codec import JSON
 from windlass.connect import open_store
 from windlass.core.errors import StoreUnavailable
-from windlass.core.job import Claim, Enqueued, PreparedJob
+from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.joined_transaction import BorrowedConnection, JoinedTransaction
-from windlass.core.requests import ClaimRequest, Settlement, SettleResult
+from windlass.core.requests import Claimed, ClaimRequest, Settlement, SettleResult
 from windlass.core.settings import QueueSettings, resolve
 from windlass.core.store import Features, Store
 from windlass.core.store_calls import Command, Query
@@ -67,7 +67,7 @@ class CountedStore(Store):
         self._count("EnqueueJobs")
         return await self._store.enqueue(jobs, request_id=request_id)
 
-    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Claimed:
         self._count("ClaimJobs")
         return await self._store.claim(request, request_id=request_id)
 

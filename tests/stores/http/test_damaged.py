@@ -47,7 +47,7 @@ async def test_a_damaged_job_is_shown_set_aside_and_passed_by(path: Path, write:
         write(f"update windlass_job set codec = cast(x'ff' as text), created_at = {2**62} where id = '{damaged.id}'")
 
         before = await shown(store, damaged.id)
-        claims = await store.claim(wanting("q", limit=2))
+        claims = (await store.claim(wanting("q", limit=2))).jobs
         after = await shown(store, damaged.id)
 
     damage = f"codec is not UTF-8: b'\\xff'; created_at is out of range: {2**62}"

@@ -36,7 +36,7 @@ async def test_settlements_that_wait_behind_many_others_end_in_time_too(monkeypa
     monkeypatch.setattr(batches, "MOST_TOGETHER", 10)
     async with benched(options=OPTIONS) as bench:
         await bench.through.enqueue([a_job("q") for _ in range(100)])
-        claims = await bench.through.claim(ClaimRequest(["q"], 100, LEASE))
+        claims = (await bench.through.claim(ClaimRequest(["q"], 100, LEASE))).jobs
 
         ends = await ends_in_vain(bench, [bench.through.settle([settlement(claim)]) for claim in claims])
 

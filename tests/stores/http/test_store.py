@@ -93,7 +93,7 @@ async def test_one_call_is_sent_at_once_and_many_in_few_requests(bench: Bench) -
     await asyncio.gather(*(bench.through.enqueue([a_job(NAME)]) for _ in range(500)))
     asked = bench.proxy.requests - before
 
-    claims = await bench.through.claim(wanting(NAME, limit=500))
+    claims = (await bench.through.claim(wanting(NAME, limit=500))).jobs
     before = bench.proxy.requests
     settled = await asyncio.gather(*(bench.through.settle([settlement(claim)]) for claim in claims))
 
@@ -145,7 +145,7 @@ async def test_long_lists_are_asked_for_in_parts_and_each_of_them_has_its_answer
     jobs = [a_job(NAME) for _ in range(8)]
     ids = [job.id for job in jobs]
     await store.enqueue(jobs)
-    claims = [claim for _ in range(3) for claim in await store.claim(wanting(NAME, limit=8))]
+    claims = [claim for _ in range(3) for claim in (await store.claim(wanting(NAME, limit=8))).jobs]
     held = [(claim.job.id, claim.token) for claim in claims]
 
     assert [job_id for job_id, _ in held] == ids
@@ -185,8 +185,8 @@ async def test_nothing_is_asked_for_where_nothing_is_wanted(bench: Bench) -> Non
 
     assert await store.enqueue([]) == []
     assert await store.settle([]) == []
-    assert await store.claim(wanting(limit=1)) == []
-    assert await store.claim(wanting(NAME, limit=0)) == []
+    assert (await store.claim(wanting(limit=1))).jobs == []
+    assert (await store.claim(wanting(NAME, limit=0))).jobs == []
     assert [await store.get([]), await store.jobs(JobFilter(), after=None, limit=0)] == [[], []]
     assert bench.proxy.requests == before
 
@@ -388,7 +388,7 @@ async def test_two_serving_processes_on_one_store_are_told_apart(tmp_path: objec
         await store.open()
 
     [done] = await stores[0].enqueue([a_job(NAME)])
-    [claim] = await stores[1].claim(wanting(NAME))
+    [claim] = (await stores[1].claim(wanting(NAME))).jobs
 
     assert claim.job.id == done.id
     for store in stores:

@@ -82,7 +82,7 @@ async def three(store: Store, queue: str = "default") -> list[JobId]:
 
 
 async def claim(store: Store, *, limit: int = 10, kinds: list[str | None] | None = None) -> list[JobId]:
-    return [claim.job.id for claim in await store.claim(ClaimRequest(["default"], limit, MINUTE, kinds))]
+    return [claim.job.id for claim in (await store.claim(ClaimRequest(["default"], limit, MINUTE, kinds))).jobs]
 
 
 @pytest.mark.parametrize("column", ["created_at", "run_at"])
@@ -194,7 +194,7 @@ async def test_a_claim_leaves_the_damaged_jobs_of_a_paused_queue_alone(store: St
     run("update windlass_job set headers = '['")
     await store.set_paused("paused", paused=True)
 
-    assert await store.claim(ClaimRequest(["paused", "default"], 1, MINUTE)) == []
+    assert (await store.claim(ClaimRequest(["paused", "default"], 1, MINUTE))).jobs == []
     assert [(row.queue, row.pending, row.dead) for row in await store.stats()] == [("default", 0, 1), ("paused", 1, 0)]
 
 
@@ -219,7 +219,7 @@ async def test_a_damaged_time_of_a_running_job_stops_no_release_and_no_rescue(
     store: Store, run: Run, time: str
 ) -> None:
     jobs = await three(store)
-    claims = await store.claim(ClaimRequest(["default"], 3, timedelta(0)))
+    claims = (await store.claim(ClaimRequest(["default"], 3, timedelta(0)))).jobs
     run("update windlass_job set claimed_at = {}, run_at = {} where id = {}", time, time, jobs[0])
     released = Settlement(jobs[0], claims[0].token, ToReleased(started=False))
     assert await store.settle(
@@ -260,7 +260,7 @@ async def test_a_scheduled_job_with_a_damaged_time_keeps_no_other_from_its_time(
 
 async def test_a_finished_job_with_a_damaged_time_keeps_no_other_from_being_pruned(store: Store, run: Run) -> None:
     jobs = await store.enqueue([a_job() for _ in range(6)])
-    claims = await store.claim(ClaimRequest(["default"], 6, MINUTE))
+    claims = (await store.claim(ClaimRequest(["default"], 6, MINUTE))).jobs
     await store.settle([Settlement(c.job.id, c.token, ToDead(Failure("no"))) for c in claims])
     for job, time in zip(jobs, TIMES, strict=False):
         run("update windlass_job set finished_at = {} where id = {}", time, job.id)
@@ -318,7 +318,7 @@ async def test_a_priority_below_all_is_claimed_first(store: Store, run: Run) -> 
 
 async def test_a_number_of_lines_that_cannot_be_counted_up_loses_no_note_of_others(store: Store, run: Run) -> None:
     jobs = await three(store)
-    claims = await store.claim(ClaimRequest(["default"], 3, MINUTE))
+    claims = (await store.claim(ClaimRequest(["default"], 3, MINUTE))).jobs
     run("update windlass_job set log_lines = 2147483647 where id = {}", jobs[0])
     run("update windlass_job set log_lines = -2147483648 where id = {}", jobs[1])
 
@@ -332,7 +332,7 @@ async def test_a_number_of_lines_that_cannot_be_counted_up_loses_no_note_of_othe
 async def test_damaged_lines_and_deliveries_hide_no_others(store: Store, run: Run) -> None:
     [job] = await store.enqueue([a_job()])
     for _ in range(3):
-        [claim] = await store.claim(ClaimRequest(["default"], 1, MINUTE))
+        [claim] = (await store.claim(ClaimRequest(["default"], 1, MINUTE))).jobs
         await store.note([Note(claim.job.id, claim.token, None, [("info", "begun")])])
         await store.settle([Settlement(claim.job.id, claim.token, ToReleased(started=True))])
     run("update windlass_delivery set ended_at = 'infinity' where delivery = 2")

@@ -131,7 +131,7 @@ async def test_a_damaged_number_of_finished_records_deletes_none_of_them(
     store: Store, run: Run, queue: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await three(store, queue)
-    for one in await store.claim(ClaimRequest([queue], 3, MINUTE)):
+    for one in (await store.claim(ClaimRequest([queue], 3, MINUTE))).jobs:
         await store.settle([Settlement(one.job.id, one.token, ToSucceeded())])
     run("insert into windlass_delta (minute, queue, kind, succeeded) values (now(), {}, '', {})", queue, LARGEST)
 
@@ -159,7 +159,7 @@ async def test_a_call_whose_receipt_is_damaged_is_told_so_and_is_not_done_again(
     store: Store, run: Run, reply: str, call: str
 ) -> None:
     await three(store)
-    [one] = await store.claim(ClaimRequest(["default"], 1, MINUTE))
+    [one] = (await store.claim(ClaimRequest(["default"], 1, MINUTE))).jobs
     new: Sequence[PreparedJob] = [a_job()]
     settlement = Settlement(one.job.id, one.token, ToRetry(MINUTE, Failure("it failed")))
 
@@ -167,7 +167,7 @@ async def test_a_call_whose_receipt_is_damaged_is_told_so_and_is_not_done_again(
         if call == "enqueue":
             return await store.enqueue(new, request_id=name)
         if call == "claim":
-            return await store.claim(ClaimRequest(["default"], 1, MINUTE), request_id=name)
+            return (await store.claim(ClaimRequest(["default"], 1, MINUTE), request_id=name)).jobs
         return await store.settle([settlement], request_id=name)
 
     await ask("first")
@@ -233,7 +233,7 @@ async def test_damaged_marks_hide_no_job(
     run("insert into windlass_queue (queue, priorities, marks) values ({}, {}, {})", queue, priorities, times)
 
     async def claimed() -> list[JobId]:
-        return [one.job.id for one in await store.claim(ClaimRequest([queue], 10, MINUTE, kinds))]
+        return [one.job.id for one in (await store.claim(ClaimRequest([queue], 10, MINUTE, kinds))).jobs]
 
     place = await store.place(jobs[-1].id)
     assert place is not None

@@ -197,7 +197,7 @@ async def test_a_claim_is_settled_in_a_callers_transaction_after_the_move(
     store: Store, outside: "asyncpg.Connection[Any]"
 ) -> None:
     await store.enqueue([a_job("q")])
-    [claim] = await store.claim(wanting())
+    [claim] = (await store.claim(wanting())).jobs
     await store.set_moved(AWAY)
 
     async with outside.transaction():

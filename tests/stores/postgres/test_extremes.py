@@ -34,7 +34,7 @@ async def test_a_hundred_mebibytes_go_in_one_batch_and_come_out_again(store: Sto
 
     assert all(one.created for one in made)
     given: dict[str, bytes] = {}
-    while claims := await store.claim(wanting(limit=20)):
+    while claims := (await store.claim(wanting(limit=20))).jobs:
         given |= {claim.job.id: claim.job.payload for claim in claims}
     assert given == {job.id: job.payload for job in jobs}
 
@@ -46,7 +46,7 @@ async def test_ten_thousand_jobs_go_in_one_batch_in_their_order(store: Store, re
     made = await store.enqueue([*jobs, jobs[0]], request_id=request_id)
 
     assert [one.created for one in made] == [True] * 10_000 + [False]
-    claims = await store.claim(wanting(limit=10_000))
+    claims = (await store.claim(wanting(limit=10_000))).jobs
     assert [claim.job.id for claim in claims] == [job.id for job in jobs]
     assert await store.settle([settlement(claim) for claim in claims]) == [Settled.DONE] * 10_000
 
@@ -57,7 +57,7 @@ async def test_the_longest_names_are_taken_everywhere(store: Store) -> None:
         tenant=name, limit_key=name, schedule_id=name
     )
     await store.enqueue([job])
-    [claim] = await store.claim(wanting(name, worker=name, kinds=[name]))
+    [claim] = (await store.claim(wanting(name, worker=name, kinds=[name]))).jobs
     await store.note([Note(claim.job.id, claim.token, lines=[("info", name)])])
     await store.set_paused(name, paused=True)
 
@@ -70,7 +70,7 @@ async def test_the_longest_names_are_taken_everywhere(store: Store) -> None:
 
 async def test_errors_with_text_that_postgres_does_not_hold_are_kept_without_it(store: Store) -> None:
     await store.enqueue([a_job("q") for _ in range(3)])
-    claims = await store.claim(wanting(limit=3))
+    claims = (await store.claim(wanting(limit=3))).jobs
     failure = Failure(ODD, ODD, ODD)
     await store.note([Note(claims[0].job.id, claims[0].token, lines=[("info", ODD)], progress=Progress(1, 2, ODD))])
     verdicts: list[Verdict] = [ToRetry(timedelta(0), failure), ToDead(failure), ToCancelled(ODD)]
@@ -90,7 +90,7 @@ async def test_the_first_and_the_last_moment_are_times_like_any_other(store: Sto
 
     [kept] = await store.get([job.id])
     due = await store.due_in(["q"])
-    claims = await store.claim(wanting())
+    claims = (await store.claim(wanting())).jobs
 
     assert kept is not None
     past = at.year == 1
@@ -101,14 +101,14 @@ async def test_the_first_and_the_last_moment_are_times_like_any_other(store: Sto
         assert kept.run_at == at
         assert await store.reschedule([job.id], at)
         assert await store.reschedule([job.id], datetime(1, 1, 1, tzinfo=UTC))
-        [claim] = await store.claim(wanting())
+        [claim] = (await store.claim(wanting())).jobs
         assert await store.settle([settlement(claim, ToSnoozed(timedelta(days=3_000_000)))]) == [Settled.DONE]
 
 
 async def test_a_lease_of_ages_and_one_of_no_time_are_leases_like_any_other(store: Store) -> None:
     await store.enqueue([a_job("q"), a_job("q")])
-    [long] = await store.claim(wanting(lease=timedelta(days=3_000_000)))
-    [short] = await store.claim(wanting(lease=timedelta(0)))
+    [long] = (await store.claim(wanting(lease=timedelta(days=3_000_000)))).jobs
+    [short] = (await store.claim(wanting(lease=timedelta(0)))).jobs
 
     rescued = await store.rescue(RescueRequest(), Retention())
 

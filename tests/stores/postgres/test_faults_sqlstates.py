@@ -49,7 +49,7 @@ Scenario = Callable[[Store, str], Awaitable[Call]]
 
 async def _claimed(store: Store, name: str, **options: Any) -> Claim:  # noqa: ANN401
     await store.enqueue([a_job(name, **options)])
-    [claim] = await store.claim(wanting(name))
+    [claim] = (await store.claim(wanting(name))).jobs
     return claim
 
 
@@ -492,7 +492,7 @@ def _asks_for(statement: str, request: Request) -> bool:
 
 async def _work_one(store: Store) -> int:
     await store.enqueue([a_job("q")])
-    claims = await store.claim(wanting("q", limit=10))
+    claims = (await store.claim(wanting("q", limit=10))).jobs
     await store.settle([settlement(claim, keep=False) for claim in claims])
     await asyncio.sleep(0)
     return len(claims)

@@ -54,7 +54,7 @@ async def work(store: Store, count: int) -> None:
     await store.enqueue([a_job("q", kind="a") for _ in range(count)])
     done = 0
     while done < count:
-        claims = await store.claim(ClaimRequest(["q"], 100, MINUTE))
+        claims = (await store.claim(ClaimRequest(["q"], 100, MINUTE))).jobs
         assert claims
         await store.settle([Settlement(claim.job.id, claim.token, ToSucceeded(), keep=False) for claim in claims])
         done += len(claims)
@@ -71,7 +71,7 @@ async def raised(outside: "asyncpg.Connection[Any]") -> dict[int, Any]:
 
 
 async def claimed_ids(store: Store, limit: int = 10) -> list[str]:
-    return [claim.job.id for claim in await store.claim(ClaimRequest(["q"], limit, MINUTE))]
+    return [claim.job.id for claim in (await store.claim(ClaimRequest(["q"], limit, MINUTE))).jobs]
 
 
 async def test_a_mark_is_raised_when_many_jobs_have_left(store: Store, outside: "asyncpg.Connection[Any]") -> None:
@@ -117,7 +117,7 @@ async def test_a_job_that_is_released_is_claimed_again_although_it_stands_before
     store: Store, outside: "asyncpg.Connection[Any]"
 ) -> None:
     await store.enqueue([first := a_job("q")])
-    [claim] = await store.claim(ClaimRequest(["q"], 1, MINUTE))
+    [claim] = (await store.claim(ClaimRequest(["q"], 1, MINUTE))).jobs
     await work(store, MANY)
     mark = (await raised(outside))[1000]
     assert claim.job.run_at < mark
@@ -196,7 +196,7 @@ async def test_the_most_urgent_of_all_queues_are_claimed_by_their_marks(
     ]
     await store.enqueue(jobs)
 
-    claims = await store.claim(ClaimRequest(["r", "q"], 10, MINUTE, by_priority=True))
+    claims = (await store.claim(ClaimRequest(["r", "q"], 10, MINUTE, by_priority=True))).jobs
 
     assert [claim.job.priority for claim in claims] == sorted(job.priority for job in jobs)
 
@@ -209,7 +209,7 @@ async def test_a_wanted_kind_is_claimed_in_order_behind_strange_ones_and_marks(
     jobs = [a_job("q", kind="a")._replace(priority=priority) for priority in (2000, 1000, 5, 1001, 999)]
     await store.enqueue([a_job("q", kind="strange")._replace(priority=1), *jobs])
 
-    claims = await store.claim(ClaimRequest(["q"], 3, MINUTE, kinds=["a"]))
+    claims = (await store.claim(ClaimRequest(["q"], 3, MINUTE, kinds=["a"]))).jobs
 
     assert [claim.job.id for claim in claims] == [jobs[place].id for place in (2, 4, 1)]
 

@@ -41,7 +41,7 @@ async def test_claimers_at_once_are_given_every_job_once(schema: str, options: d
             empty = 0
             # others may hold what is left for a moment, so once is not enough
             while empty < 3:
-                claims = await store.claim(wanting("q", "r", limit=rng.randint(1, 50), **options))
+                claims = (await store.claim(wanting("q", "r", limit=rng.randint(1, 50), **options))).jobs
                 empty = 0 if claims else empty + 1
                 given.extend(claim.job.id for claim in claims)
                 assert await store.settle([settlement(claim) for claim in claims]) == [Settled.DONE] * len(claims)
@@ -60,7 +60,7 @@ async def test_one_claimer_is_given_jobs_strictly_in_their_order(store: Store, b
             [a_job(rng.choice("qr"))._replace(priority=rng.choice([0, 5, 1000, 2**31 - 1])) for _ in range(15)]
         )
     claims: list[Claim] = []
-    while batch := await store.claim(wanting("r", "q", limit=rng.randint(1, 9), by_priority=by_priority)):
+    while batch := (await store.claim(wanting("r", "q", limit=rng.randint(1, 9), by_priority=by_priority))).jobs:
         claims += batch
 
     places = [
@@ -83,7 +83,7 @@ async def test_kinds_are_found_behind_fifty_thousand_strangers(schema: str, stor
         await store.enqueue(wanted)
         loop = asyncio.get_running_loop()
         began, given = loop.time(), list[str]()
-        while claims := await store.claim(wanting(limit=3, kinds=["known"])):
+        while claims := (await store.claim(wanting(limit=3, kinds=["known"]))).jobs:
             given += [claim.job.id for claim in claims]
         took = loop.time() - began
 
@@ -101,7 +101,7 @@ async def test_from_the_return_of_a_pause_on_no_claim_is_given(schema: str) -> N
         async def claim(store: Store) -> None:
             while not over:
                 began = turn
-                claims = await store.claim(wanting(limit=2))
+                claims = (await store.claim(wanting(limit=2))).jobs
                 if began % 2 and began == turn:
                     wrong.extend(claim.job.id for claim in claims)
 
@@ -133,7 +133,7 @@ async def test_from_the_return_of_a_pause_on_no_claim_is_given(schema: str) -> N
 
 async def test_a_lease_of_no_time_at_all_is_rescued_and_not_lost(store: Store) -> None:
     await store.enqueue([job := a_job("q")])
-    [claim] = await store.claim(wanting(lease=timedelta(0)))
+    [claim] = (await store.claim(wanting(lease=timedelta(0)))).jobs
 
     assert await store.settle([settlement(claim)]) == [Settled.DONE]
     assert claim.job.id == job.id
@@ -150,7 +150,7 @@ async def test_more_jobs_than_can_be_promoted_at_once_come_due_and_are_claimed(s
             count,
         )
 
-    assert len(await store.claim(wanting(limit=5))) == 5
+    assert len((await store.claim(wanting(limit=5))).jobs) == 5
 
 
 async def test_whoever_looks_at_a_job_of_a_kind_it_does_not_know_does_not_hide_it_from_others(
@@ -161,7 +161,7 @@ async def test_whoever_looks_at_a_job_of_a_kind_it_does_not_know_does_not_hide_i
         # the claim of another process that knows other kinds, at the end of its statement
         values = [None, "r", ["q"], 1, MINUTE, "w", ["known here"], False, False, False]
         [(_, _, _, strange, _, seq, *_)] = await looking.fetch(sql("claim"), *values)
-        claims = await store.claim(wanting(kinds=["known to others"]))
+        claims = (await store.claim(wanting(kinds=["known to others"]))).jobs
 
     assert (strange, seq) == (True, None)
     assert [claim.job.id for claim in claims] == [job.id]

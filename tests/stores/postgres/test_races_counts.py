@@ -47,7 +47,7 @@ class Writers:
             made = await store.enqueue(
                 [a_job("q", kind=rng.choice(["a", "b", None])) for _ in range(rng.randint(1, 4))]
             )
-            claims = await store.claim(wanting(limit=rng.randint(1, 4)))
+            claims = (await store.claim(wanting(limit=rng.randint(1, 4)))).jobs
             await store.settle([settlement(claim, rng.choice(VERDICTS), keep=rng.random() < 0.7) for claim in claims])
             chosen = [one.id for one in made if rng.random() < 0.3]
             match rng.randint(0, 5):

@@ -64,7 +64,7 @@ async def finish(surveyor: "asyncpg.Connection[Any]", line: Line, look: Look) ->
 
 
 async def ids(store: Store, limit: int = 10) -> set[str]:
-    return {claim.job.id for claim in await store.claim(ClaimRequest(["q"], limit, MINUTE))}
+    return {claim.job.id for claim in (await store.claim(ClaimRequest(["q"], limit, MINUTE))).jobs}
 
 
 async def enqueue_by(store: Store, connection: "asyncpg.Connection[Any]") -> str:
@@ -130,7 +130,7 @@ async def test_a_release_in_a_callers_transaction_is_not_hidden_by_a_mark_that_i
     isolation: Any,  # noqa: ANN401
 ) -> None:
     await store.enqueue([job := a_job("q")])
-    [claim] = await store.claim(ClaimRequest(["q"], 1, MINUTE))
+    [claim] = (await store.claim(ClaimRequest(["q"], 1, MINUTE))).jobs
     async with connection_to(schema) as caller:
         transaction = caller.transaction(isolation=isolation)
         await transaction.start()
@@ -188,7 +188,7 @@ async def test_a_mark_that_was_lowered_while_it_is_checked_is_not_called_wrong(
     schema: str, store: Store, outside: "asyncpg.Connection[Any]"
 ) -> None:
     await store.enqueue([job := a_job("q")])
-    [claim] = await store.claim(ClaimRequest(["q"], 1, MINUTE))
+    [claim] = (await store.claim(ClaimRequest(["q"], 1, MINUTE))).jobs
     look = await drive(outside, marks.look(LINE))
     await finish(outside, LINE, look)
 
@@ -310,7 +310,7 @@ class Stress:
     async def _claim(self, store: Store) -> None:
         idle = 0
         while not self._ended or idle < 20:
-            claims = await store.claim(ClaimRequest(["q", "other"], self._rng.randint(1, 10), MINUTE))
+            claims = (await store.claim(ClaimRequest(["q", "other"], self._rng.randint(1, 10), MINUTE))).jobs
             if self._rng.random() < 0.1 and claims:
                 await store.set_paused("other", paused=bool(self._rng.getrandbits(1)))
             idle = 0 if claims else idle + 1
@@ -354,7 +354,7 @@ async def test_with_more_priorities_than_marks_every_job_is_claimed_in_its_order
     jobs = [a_job("q")._replace(priority=priority + more) for priority in reversed(priorities) for more in (0, 1)]
     await store.enqueue([*jobs, last := a_job("q")._replace(priority=2**31 - 1)])
 
-    claims = await store.claim(ClaimRequest(["q"], 100, MINUTE))
+    claims = (await store.claim(ClaimRequest(["q"], 100, MINUTE))).jobs
 
     # the oldest gave way
     assert kept == priorities[-marks.MOST_MARKS :]

@@ -40,7 +40,7 @@ async def test_acks_cancels_and_notes_of_the_same_jobs_do_not_wait_for_each_othe
     async with opened_many(schema, 2) as [one, other], asyncio.timeout(60):
         for _ in range(40):
             await one.enqueue([a_job("q") for _ in range(60)])
-            claims = await one.claim(wanting(limit=60))
+            claims = (await one.claim(wanting(limit=60))).jobs
             answers, _, _ = await asyncio.gather(
                 one.settle([settlement(claim, keep=keep) for claim in claims]),
                 other.cancel([claim.job.id for claim in claims], Retention()),
@@ -66,7 +66,7 @@ async def test_lists_of_the_same_jobs_in_opposite_orders_are_all_served(schema: 
                     case 2:
                         await store.reschedule(chosen, datetime.now(UTC) + timedelta(hours=1))
                     case _:
-                        claims = await store.claim(wanting(limit=4))
+                        claims = (await store.claim(wanting(limit=4))).jobs
                         await store.settle([settlement(claim, ToDead(Failure("no"))) for claim in reversed(claims)])
 
         await asyncio.gather(operate(one, 1), operate(other, 2), operate(one, 3), operate(other, 4))
@@ -92,7 +92,7 @@ async def test_releases_promotions_pauses_and_rising_marks_never_stand_in_each_o
             rng = random.Random(seed)
             for _ in range(60):
                 await store.enqueue([a_job(rng.choice(queues), delay=timedelta(milliseconds=1))])
-                claims = await store.claim(wanting(*rng.sample(queues, 3), limit=6))
+                claims = (await store.claim(wanting(*rng.sample(queues, 3), limit=6))).jobs
                 released = [settlement(claim, ToReleased(started=rng.random() < 0.5)) for claim in claims]
                 rng.shuffle(released)
                 assert await store.settle(released) == [Settled.DONE] * len(claims)
@@ -104,7 +104,7 @@ async def test_releases_promotions_pauses_and_rising_marks_never_stand_in_each_o
         await asyncio.gather(*(work(store, seed) for seed, store in enumerate(stores * 2)))
         marked = await outside.fetchval("select count(*) from windlass_queue where cardinality(marks) > 0")
         given: set[str] = set()
-        while claims := await stores[0].claim(wanting(*queues, limit=100)):
+        while claims := (await stores[0].claim(wanting(*queues, limit=100))).jobs:
             given |= {claim.job.id for claim in claims}
 
     assert marked, "no mark rose: this shows nothing"
@@ -113,13 +113,13 @@ async def test_releases_promotions_pauses_and_rising_marks_never_stand_in_each_o
 
 async def claims_of(store: Store, count: int) -> list[Claim]:
     await store.enqueue([a_job("q") for _ in range(count)])
-    return await store.claim(wanting(limit=count))
+    return (await store.claim(wanting(limit=count))).jobs
 
 
 async def test_stale_and_crossed_tokens_beside_valid_ones_change_nothing_of_theirs(store: Store) -> None:
     old = await claims_of(store, 2)
     await store.settle([settlement(claim, ToReleased()) for claim in old])
-    new = await store.claim(wanting(limit=2))
+    new = (await store.claim(wanting(limit=2))).jobs
     (third, fourth) = await claims_of(store, 2)
 
     answers = await store.settle(
@@ -138,7 +138,7 @@ async def test_stale_and_crossed_tokens_beside_valid_ones_change_nothing_of_thei
 async def test_stale_acks_of_jobs_that_were_claimed_again_together_are_lost(store: Store) -> None:
     old = await claims_of(store, 2)
     await store.settle([settlement(claim, ToReleased()) for claim in old])
-    new = {claim.job.id: claim for claim in await store.claim(wanting(limit=2))}
+    new = {claim.job.id: claim for claim in (await store.claim(wanting(limit=2))).jobs}
 
     stale, crossed = await asyncio.gather(
         store.settle([settlement(claim) for claim in old]),

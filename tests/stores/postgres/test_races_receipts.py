@@ -20,7 +20,7 @@ from windlass.core.commands import (
     RemoveServer,
     RenewClaims,
     SetMoved,
-    SetPaused,
+    SetQueueSettings,
     TakeKeys,
     TakeLock,
     UnpackJobs,
@@ -30,6 +30,7 @@ from windlass.core.errors import StoreCorrupt, StoreMoved
 from windlass.core.job import Enqueued, Failure
 from windlass.core.looks import AuditEntry
 from windlass.core.moving import Moved, Parcel
+from windlass.core.queue_settings import StoredSettings
 from windlass.core.requests import CancelOutcome, ClaimRequest, KvWrite, Settled, Settlement
 from windlass.core.retention import Retention
 from windlass.core.store import Store
@@ -60,8 +61,8 @@ async def outside(schema: str, store: Store) -> AsyncIterator["asyncpg.Connectio
 async def test_a_claim_with_a_name_is_given_jobs_that_have_just_come_due(store: Store) -> None:
     await store.enqueue([job := a_job("q", delay=timedelta(microseconds=1))])
 
-    first = await store.claim(ClaimRequest(["q"], 10, MINUTE), request_id="r")
-    again = await store.claim(ClaimRequest(["q"], 10, MINUTE), request_id="r")
+    first = (await store.claim(ClaimRequest(["q"], 10, MINUTE), request_id="r")).jobs
+    again = (await store.claim(ClaimRequest(["q"], 10, MINUTE), request_id="r")).jobs
 
     assert [claim.job.id for claim in first] == [job.id]
     assert [claim.token for claim in again] == [claim.token for claim in first]
@@ -71,8 +72,8 @@ async def test_a_claim_with_a_name_is_given_the_kinds_it_knows_behind_strange_on
     await store.enqueue([a_job("q", kind="strange"), known := a_job("q", kind="known")])
     wanted = ClaimRequest(["q"], 10, MINUTE, kinds=["known"])
 
-    first = await store.claim(wanted, request_id="r")
-    again = await store.claim(wanted, request_id="r")
+    first = (await store.claim(wanted, request_id="r")).jobs
+    again = (await store.claim(wanted, request_id="r")).jobs
 
     assert [claim.job.id for claim in first] == [known.id]
     assert [claim.token for claim in again] == [claim.token for claim in first]
@@ -80,10 +81,10 @@ async def test_a_claim_with_a_name_is_given_the_kinds_it_knows_behind_strange_on
 
 async def test_a_claim_with_a_name_whose_jobs_have_ended_gives_no_others(store: Store) -> None:
     await store.enqueue([a_job("q"), a_job("q")])
-    [claim] = await store.claim(ClaimRequest(["q"], 1, MINUTE), request_id="r")
+    [claim] = (await store.claim(ClaimRequest(["q"], 1, MINUTE), request_id="r")).jobs
     await store.settle([Settlement(claim.job.id, claim.token, ToSucceeded())])
 
-    assert await store.claim(ClaimRequest(["q"], 1, MINUTE), request_id="r") == []
+    assert (await store.claim(ClaimRequest(["q"], 1, MINUTE), request_id="r")).jobs == []
 
 
 async def test_the_calls_of_a_store_are_named_in_rising_order_and_never_as_those_of_another(
@@ -109,13 +110,13 @@ class Calls:
 
     async def _claimed(self, **options: Any) -> Any:  # noqa: ANN401
         await self._direct.enqueue([a_job("q", **options)])
-        [claim] = await self._direct.claim(ClaimRequest(["q"], 1, MINUTE))
+        [claim] = (await self._direct.claim(ClaimRequest(["q"], 1, MINUTE))).jobs
         return claim
 
     async def claim(self, ready: "Ready") -> None:
         await self._direct.enqueue([a_job("q") for _ in range(4)])
         await ready()
-        claims = await self._store.claim(ClaimRequest(["q"], 2, MINUTE))
+        claims = (await self._store.claim(ClaimRequest(["q"], 2, MINUTE))).jobs
         assert len(claims) == 2
         [stats] = await self._direct.stats("q")
         assert (stats.pending, stats.running) == (2, 2)
@@ -125,7 +126,7 @@ class Calls:
     async def claim_chosen(self, ready: "Ready") -> None:
         await self._direct.enqueue([a_job("q") for _ in range(4)])
         await ready()
-        claims = await self._store.claim(ClaimRequest(["q", "r"], 2, MINUTE, by_priority=True))
+        claims = (await self._store.claim(ClaimRequest(["q", "r"], 2, MINUTE, by_priority=True))).jobs
         assert len(claims) == 2
         [stats] = await self._direct.stats("q")
         assert (stats.pending, stats.running) == (2, 2)
@@ -314,7 +315,7 @@ async def test_receipts_are_pruned_when_nobody_can_ask_any_more(
         (DeleteMoved(), 1),
         # these do the same again
         (RenewClaims([], MINUTE), 0),
-        (SetPaused("q", paused=True), 0),
+        (SetQueueSettings("q", StoredSettings(paused=True)), 0),
         (TakeLock("l", "me", MINUTE), 0),
         (RemoveServer("s"), 0),
         (SetMoved(None), 0),
@@ -333,7 +334,9 @@ async def test_a_command_whose_repeat_would_do_more_writes_a_receipt(
     assert await outside.fetchval("select count(*) from windlass_receipt") == receipts
 
 
-@pytest.mark.parametrize("command", [SetPaused("q", paused=True), TakeKeys([]), CancelJobs([], Retention())])
+@pytest.mark.parametrize(
+    "command", [SetQueueSettings("q", StoredSettings(paused=True)), TakeKeys([]), CancelJobs([], Retention())]
+)
 async def test_a_command_that_begins_work_is_undone_in_a_store_that_was_moved(
     store: Store, outside: "asyncpg.Connection[Any]", command: Command[Any]
 ) -> None:

@@ -69,7 +69,7 @@ async def test_a_hit_that_waited_in_a_long_transaction_blocks_neither_the_claim_
         assert await hit == [Enqueued(won.id, created=False)]
         # the second transaction is still open
         async with asyncio.timeout(SOON):
-            [claim] = await store.claim(ClaimRequest(["q"], 1, MINUTE))
+            [claim] = (await store.claim(ClaimRequest(["q"], 1, MINUTE))).jobs
             answer = await store.settle([Settlement(claim.job.id, claim.token, ToSucceeded())])
             again = await store.enqueue([keyed(until=until)])
         await second.execute("rollback")
@@ -109,7 +109,7 @@ async def test_whoever_waited_for_a_key_gets_it_when_the_first_rolls_back(schema
 
 async def test_whoever_waited_for_one_key_sees_who_holds_the_others_at_that_moment(schema: str, store: Store) -> None:
     [parent] = await store.enqueue([keyed("one", until="finished")])
-    [claim] = await store.claim(ClaimRequest(["q"], 1, MINUTE))
+    [claim] = (await store.claim(ClaimRequest(["q"], 1, MINUTE))).jobs
     follower, batch = keyed("two"), [keyed("one"), keyed("two")]
     async with connection_to(schema) as first, connection_to(schema) as watcher:
         await first.execute("begin")
@@ -167,7 +167,7 @@ async def test_batches_that_replace_in_opposite_order_are_both_done(schema: str,
                 other.enqueue([keyed(name, payloads, **options) for name in reversed(names)]),
             )
 
-    claims = await store.claim(ClaimRequest(["q"], 100, MINUTE))
+    claims = (await store.claim(ClaimRequest(["q"], 100, MINUTE))).jobs
     assert [claim.job.payload for claim in claims] == [b"14"] * 6
 
 
@@ -183,7 +183,7 @@ async def test_a_replace_that_races_a_claim_is_seen_by_the_claim_or_makes_a_new_
             )
             if isinstance(claims, BaseException):
                 raise claims
-            outcomes.add(await _agree(store, old.id, claims, answer))
+            outcomes.add(await _agree(store, old.id, claims.jobs, answer))
 
     # a key that the claim has freed is free: nobody is refused
     assert outcomes <= {"replaced", "new"}
@@ -192,7 +192,7 @@ async def test_a_replace_that_races_a_claim_is_seen_by_the_claim_or_makes_a_new_
 async def _agree(store: Store, old: str, claims: list[Any], answer: list[Enqueued] | BaseException) -> str:
     """Check that what both were told is what is kept, and end all jobs."""
     seen = {claim.job.id: claim.job.payload for claim in claims}
-    rest = await store.claim(ClaimRequest(["q"], 10, MINUTE))
+    rest = (await store.claim(ClaimRequest(["q"], 10, MINUTE))).jobs
     after = {claim.job.id: claim.job.payload for claim in rest}
     await store.settle([Settlement(claim.job.id, claim.token, ToSucceeded()) for claim in (*claims, *rest)])
     if isinstance(answer, UniqueConflict):
@@ -213,7 +213,7 @@ async def _agree(store: Store, old: str, claims: list[Any], answer: list[Enqueue
 )
 async def test_a_key_that_is_held_to_the_end_is_free_at_every_end(store: Store, verdict: Verdict, keep: bool) -> None:  # noqa: FBT001
     await store.enqueue([keyed(until="finished")])
-    [claim] = await store.claim(ClaimRequest(["q"], 1, MINUTE))
+    [claim] = (await store.claim(ClaimRequest(["q"], 1, MINUTE))).jobs
     assert not (await store.enqueue([keyed(until="finished")]))[0].created
 
     await store.settle([Settlement(claim.job.id, claim.token, verdict, keep=keep)])
@@ -239,14 +239,14 @@ async def test_acks_and_enqueues_of_the_same_keys_never_stand_in_each_others_way
     async with opened(schema) as other, asyncio.timeout(60):
         for round_ in range(40):
             await store.enqueue([keyed(name, until="finished") for name in names])
-            claims = await store.claim(ClaimRequest(["q"], 100, MINUTE))
+            claims = (await store.claim(ClaimRequest(["q"], 100, MINUTE))).jobs
             ordered = sorted(claims, key=lambda claim: str(claim.job.unique_key), reverse=round_ % 2 == 0)
             await asyncio.gather(
                 store.settle([Settlement(claim.job.id, claim.token, ToSucceeded()) for claim in ordered]),
                 other.enqueue([keyed(name, until="finished") for name in names]),
                 other.enqueue([keyed(name, until="finished") for name in reversed(names)]),
             )
-            rest = await store.claim(ClaimRequest(["q"], 100, MINUTE))
+            rest = (await store.claim(ClaimRequest(["q"], 100, MINUTE))).jobs
             await store.settle([Settlement(claim.job.id, claim.token, ToSucceeded()) for claim in rest])
 
     assert (await store.enqueue([keyed("k0", until="finished")]))[0].created

@@ -58,7 +58,7 @@ def settlement(claim: Claim, verdict: Verdict | None = None, **options: Any) -> 
 async def a_claim(store: Store, name: str, **options: Any) -> Claim:  # noqa: ANN401
     """Return the claim of a new job."""
     await store.enqueue([a_job(name, **options)])
-    [claim] = await store.claim(wanting(name))
+    [claim] = (await store.claim(wanting(name))).jobs
     return claim
 
 

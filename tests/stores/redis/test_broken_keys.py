@@ -99,7 +99,7 @@ async def test_a_claim_from_a_queue_with_a_broken_line_takes_no_job_out_of_its_l
     before = keys.left()
 
     try:
-        claims = await store.claim(wanting("q", limit=9))
+        claims = (await store.claim(wanting("q", limit=9))).jobs
     except StoreCorrupt:
         assert keys.left() == before
     else:
@@ -108,7 +108,7 @@ async def test_a_claim_from_a_queue_with_a_broken_line_takes_no_job_out_of_its_l
 
 async def test_a_settlement_that_cannot_be_written_names_the_key_in_its_cause(store: Store, keys: Keys) -> None:
     await store.enqueue([a_job("q")])
-    [claim] = await store.claim(wanting("q"))
+    [claim] = (await store.claim(wanting("q"))).jobs
     keys.breaks("leased|q")
 
     with pytest.raises(OutcomeUnknown) as told:
@@ -182,7 +182,7 @@ async def test_a_job_is_enqueued_whole_where_a_count_is_damaged(
 
     assert [job and job.damage for job in await store.get([job.id for job in jobs])] == [None] * len(jobs)
     waiting = [job for job in jobs if job.delay is None]
-    assert len(await store.claim(wanting("q", "other", limit=9))) == len(waiting) + 1
+    assert len((await store.claim(wanting("q", "other", limit=9))).jobs) == len(waiting) + 1
 
 
 def the_minute(keys: Keys) -> str:

@@ -32,7 +32,8 @@ async def test_a_claim_goes_on_behind_a_damaged_job(
 
     with caplog.at_level(logging.ERROR, "windlass.redis"):
         given = [
-            [claim.job.id for claim in await store.claim(wanting("first", "q", limit=limit))] for limit in (6, 1, 9, 9)
+            [claim.job.id for claim in (await store.claim(wanting("first", "q", limit=limit))).jobs]
+            for limit in (6, 1, 9, 9)
         ]
 
     assert given == [[job.id for job in [*before, *jobs[:4]]], [jobs[4].id], [jobs[5].id], []]
@@ -54,7 +55,7 @@ async def test_a_claim_goes_on_behind_damaged_jobs_wherever_they_stand(url: str,
         inflict(url, job.id, "key of another type")
     sound = [job.id for job in jobs if job not in damaged]
 
-    given = [claim.job.id for _ in range(12) for claim in await store.claim(wanting("q", limit=5))]
+    given = [claim.job.id for _ in range(12) for claim in (await store.claim(wanting("q", limit=5))).jobs]
 
     assert given == sound
     [stats] = await store.stats()
@@ -67,7 +68,7 @@ async def test_jobs_of_every_size_are_given(store: Store) -> None:
     jobs = [job._replace(id=a_job().id, tenant=tenant) for tenant in (None, "t") for job in jobs]
     await store.enqueue(jobs)
 
-    given = await store.claim(wanting("q", limit=100))
+    given = (await store.claim(wanting("q", limit=100))).jobs
 
     assert [(claim.job.id, claim.job.payload, claim.job.codec, claim.job.tenant) for claim in given] == [
         (job.id, job.payload, job.codec, job.tenant) for job in jobs
@@ -80,10 +81,10 @@ async def test_a_repeated_claim_gives_the_others_beside_a_job_that_was_damaged_s
 ) -> None:
     jobs = [a_job("q") for _ in range(3)]
     await store.enqueue(jobs)
-    first, _, third = await store.claim(wanting("q", limit=3), request_id="r")
+    first, _, third = (await store.claim(wanting("q", limit=3), request_id="r")).jobs
     inflict(url, jobs[1].id, what)
 
-    again = await store.claim(wanting("q", limit=3), request_id="r")
+    again = (await store.claim(wanting("q", limit=3), request_id="r")).jobs
 
     assert [(claim.job.id, claim.token) for claim in again] == [
         (first.job.id, first.token),
@@ -109,7 +110,7 @@ async def test_a_member_of_a_line_that_is_too_short_stops_no_claim(
 
     stats = await store.stats()
     waiting = await store.waiting()
-    claims = [claim for limit in (1, 9, 9) for claim in await store.claim(wanting(queue, limit=limit))]
+    claims = [claim for limit in (1, 9, 9) for claim in (await store.claim(wanting(queue, limit=limit))).jobs]
 
     assert [claim.job.id for claim in claims] == [job.id for job in jobs]
     assert caplog.text.count(f"ready|{queue} is too short") == 1
@@ -140,7 +141,7 @@ async def test_what_no_script_sees_of_a_damaged_job_is_set_aside_and_the_others_
     name, value = NOT_SEEN[field]
     ask(server, "HSET", f"{{{prefix_of(url)}}}|job|{jobs[1].id}", name, value)
 
-    given = await store.claim(wanting("q", limit=3), request_id=request_id)
+    given = (await store.claim(wanting("q", limit=3), request_id=request_id)).jobs
 
     assert [claim.job.id for claim in given] == [jobs[0].id, jobs[2].id]
     assert await store.settle([settlement(claim) for claim in given]) == [Settled.DONE] * 2
@@ -163,7 +164,7 @@ async def test_a_job_that_is_retried_while_it_is_damaged_is_set_aside_again_and_
     ask(server, "HSET", key, "body", "\x92")
 
     for _ in range(2):
-        assert await store.claim(wanting("q")) == []
+        assert (await store.claim(wanting("q"))).jobs == []
         assert ask(server, "HGET", key, "body") == "\x92"
         [stored] = await store.get([job.id])
         assert stored is not None
@@ -171,7 +172,7 @@ async def test_a_job_that_is_retried_while_it_is_damaged_is_set_aside_again_and_
         assert await store.retry([job.id]) == [Changed.DONE]
     ask(server, "HSET", key, "body", body)
 
-    [claim] = await store.claim(wanting("q"))
+    [claim] = (await store.claim(wanting("q"))).jobs
     assert (claim.job.id, claim.job.payload, claim.job.attempt) == (job.id, job.payload, 1)
     [second] = await store.enqueue([a_job("q", unique=Unique("k", until="finished"))])
     assert second == (job.id, False)
@@ -183,7 +184,7 @@ async def test_a_job_that_was_set_aside_is_shown_deleted_and_pruned(url: str, st
     for job in jobs:
         await store.enqueue([job])
         inflict(url, job.id, what)
-        assert await store.claim(wanting("q")) == []
+        assert (await store.claim(wanting("q"))).jobs == []
 
     page = await store.newest(JobFilter(state=State.DEAD), before=None, limit=9, most=99)
     assert {job.id for job in page.jobs} == {job.id for job in jobs}
@@ -201,7 +202,7 @@ async def test_the_reason_is_that_of_every_store(url: str, store: Store) -> None
     [server] = servers_of(url)
     ask(server, "HDEL", f"{{{prefix_of(url)}}}|job|{job.id}", "body")
 
-    assert await store.claim(wanting("q")) == []
+    assert (await store.claim(wanting("q"))).jobs == []
 
     [dead] = await store.get([job.id])
     assert dead is not None

@@ -44,7 +44,9 @@ async def test_jobs_are_promoted_past_damaged_ones(
         promoted = [await store.promote(limit=limit) for limit in (1, 2, 1)]
 
     assert (promoted, await store.due_in(["q"])) == ([1, 2, 0], MINUTE)
-    assert [claim.job.id for claim in await store.claim(wanting("q", limit=9))] == [jobs[at].id for at in (1, 3, 4)]
+    assert [claim.job.id for claim in (await store.claim(wanting("q", limit=9))).jobs] == [
+        jobs[at].id for at in (1, 3, 4)
+    ]
     [stats] = await store.stats()
     assert (stats.scheduled, stats.pending, stats.running, stats.dead) == (1, 0, 3, 2)
     assert sorted(record.getMessage().split(" ")[1] for record in caplog.records) == sorted(damaged)
@@ -57,7 +59,7 @@ async def test_a_claim_gives_what_came_due_beside_damaged_jobs(url: str, store: 
         inflict(url, job.id, "key of another type")
     clock.advance(MINUTE)
 
-    given = [claim.job.id for _ in range(2) for claim in await store.claim(wanting("q", limit=9))]
+    given = [claim.job.id for _ in range(2) for claim in (await store.claim(wanting("q", limit=9))).jobs]
 
     assert sorted(given[1:]) == sorted(jobs[at].id for at in (0, 2, 3))
     [stats] = await store.stats()
@@ -85,7 +87,7 @@ async def test_one_script_sets_a_bounded_number_of_jobs_aside_that_came_due(call
         if call == "promote":
             assert await store.promote(limit=5) == 1
         else:
-            assert [claim.job.id for claim in await store.claim(wanting(*queues, limit=5))] == [sound.id]
+            assert [claim.job.id for claim in (await store.claim(wanting(*queues, limit=5))).jobs] == [sound.id]
         scripts = client.info("commandstats")["cmdstat_evalsha"]["calls"]
         stats = await store.stats()
         await store.close()

@@ -35,7 +35,7 @@ async def test_where_queues_are_spread_each_is_set_aside_once_too(url: str, capl
         ask(server, "HSET", f"{{{prefix_of(url)}|q}}|job|{job.id}", "head", "\x91")
 
         for queues in (["q"], ["q"], ["q", "r"], ["r", "q"]):
-            assert await store.claim(wanting(*queues)) == []
+            assert (await store.claim(wanting(*queues))).jobs == []
         [stats] = await store.stats("q")
 
     assert [text.split(" ")[1] for text in errors(caplog)] == [job.id]
@@ -72,7 +72,7 @@ async def test_a_claim_sets_many_damaged_jobs_aside_by_several_scripts(url: str)
                 pipeline.hset(f"{{{prefix_of(url)}}}|job|{job.id}", "body", "")
             pipeline.execute()
             client.config_resetstat()
-            claims = await store.claim(wanting("q"))
+            claims = (await store.claim(wanting("q"))).jobs
             scripts = client.info("commandstats")["cmdstat_evalsha"]["calls"]
 
         assert [claim.job.id for claim in claims] == [sound.id]
@@ -153,12 +153,12 @@ async def test_a_job_that_a_claim_has_set_aside_tells_when_it_was_retried(url: s
         job = a_job("q", max_attempts=9)
         await store.enqueue([job])
         for _ in range(delivered):
-            [claim] = await store.claim(wanting("q"))
+            [claim] = (await store.claim(wanting("q"))).jobs
             await store.settle([Settlement(job.id, claim.token, ToRetry(timedelta(0), Failure("no")))])
         [server] = servers_of(url)
         key = f"{{{prefix_of(url)}}}|job|{job.id}"
         ask(server, "HSET", key, "error", b"\xff")
-        assert await store.claim(wanting("q")) == []
+        assert (await store.claim(wanting("q"))).jobs == []
         [dead] = await store.get([job.id])
         assert dead is not None
         assert (dead.state, dead.attempt, dead.delivery) == (State.DEAD, delivered, delivered)

@@ -79,7 +79,7 @@ async def test_a_settlement_and_a_schedule_that_enqueue_with_a_damaged_key_are_t
     store: Store, holder: Holder
 ) -> None:
     await store.enqueue([a_job("q", unique=Unique("k")), a_job("r"), a_job("r")])
-    claims = await store.claim(wanting("r", limit=2))
+    claims = (await store.claim(wanting("r", limit=2))).jobs
     holder.damage("another type")
     revision = await store.write_schedule(a_schedule("s", NOW), expected=None)
     assert revision is not None
@@ -111,7 +111,7 @@ async def test_a_claim_gives_a_job_whose_key_has_a_damaged_holder(
     await store.enqueue(jobs)
     holder.damage(what)
 
-    claims = await store.claim(wanting("q", limit=9))
+    claims = (await store.claim(wanting("q", limit=9))).jobs
 
     assert [claim.job.id for claim in claims] == [job.id for job in jobs]
     assert holder.exists() == (until == "finished")
@@ -123,7 +123,7 @@ async def test_the_end_of_its_job_frees_a_key_whose_holder_is_damaged(
     store: Store, holder: Holder, what: str, verdict: Verdict
 ) -> None:
     await store.enqueue([a_job("q", unique=Unique("k", until="finished"))])
-    [claim] = await store.claim(wanting("q"))
+    [claim] = (await store.claim(wanting("q"))).jobs
     holder.damage(what)
 
     assert await store.settle([settlement(claim, verdict, keep=True)]) == [Settled.DONE]
@@ -137,7 +137,7 @@ async def test_the_end_of_its_job_frees_a_key_whose_holder_is_damaged(
 async def test_a_job_whose_key_has_a_damaged_holder_waits_again(store: Store, holder: Holder, verdict: Verdict) -> None:
     job = a_job("q", unique=Unique("k", until="finished"))
     await store.enqueue([job])
-    [claim] = await store.claim(wanting("q"))
+    [claim] = (await store.claim(wanting("q"))).jobs
     holder.damage("another type")
 
     assert await store.settle([settlement(claim, verdict)]) == [Settled.DONE]
@@ -147,7 +147,7 @@ async def test_a_job_whose_key_has_a_damaged_holder_waits_again(store: Store, ho
 
 async def test_a_job_that_has_freed_its_key_leaves_the_damaged_holder_of_another(store: Store, holder: Holder) -> None:
     await store.enqueue([a_job("q", unique=Unique("k", until="claimed"))])
-    [claim] = await store.claim(wanting("q"))
+    [claim] = (await store.claim(wanting("q"))).jobs
     await store.enqueue([a_job("q", unique=Unique("k", until="finished"))])
     holder.damage("another type")
 
@@ -249,4 +249,4 @@ async def test_a_parcel_comes_in_beside_a_damaged_holder(
     found = await store.get([job.id for job in jobs])
     assert [job and job.state for job in found] == [State.PENDING] * 3
     assert "hold|queue||q|parcel is not a text" in caplog.text
-    assert len(await store.claim(wanting("q", limit=9))) == 4
+    assert len((await store.claim(wanting("q", limit=9))).jobs) == 4

@@ -118,7 +118,7 @@ async def test_damaged_counts_are_left_out_and_stop_no_job(
     keys.write("HSET", "totals|q", "dead", "text")
     keys.write("SADD", "queues", b"\xff")
 
-    claims = await store.claim(wanting("q", limit=2))
+    claims = (await store.claim(wanting("q", limit=2))).jobs
     [stats] = [stats for stats in await store.stats() if stats.queue == "q"]
     [counts] = await store.minutes(since=NOW, until=LATER)
 
@@ -178,7 +178,7 @@ async def test_a_settlement_writes_no_damaged_time_into_the_history(
 ) -> None:
     job = a_job()
     await store.enqueue([job])
-    [claim] = await store.claim(wanting("default"))
+    [claim] = (await store.claim(wanting("default"))).jobs
     stored = keys.read("HGET", f"job|{job.id}", "claim")
     [token, attempt, delivery, _, worker] = msgspec.msgpack.decode(b"\x95" + stored, type=list[msgspec.Raw])
     parts = [bytes(part) for part in (token, attempt, delivery)]

@@ -74,7 +74,7 @@ async def orphans(url: str) -> list[JobId]:
     async with opened(url) as store:
         for queue in QUEUES:
             await store.enqueue([a_job(queue)])
-        return [(await store.claim(wanting(queue, lease=ZERO)))[0].job.id for queue in QUEUES]
+        return [((await store.claim(wanting(queue, lease=ZERO))).jobs)[0].job.id for queue in QUEUES]
 
 
 async def assert_rescued_once(url: str, ids: list[JobId]) -> None:

@@ -167,7 +167,7 @@ async def test_a_full_server_takes_nothing_new_and_lets_what_is_there_come_to_an
     async with opened(url) as store:
         kept = [a_job("q", payload=b"%d" % number) for number in range(6)]
         await store.enqueue(kept)
-        first, second, third = await store.claim(wanting("q", limit=3))
+        first, second, third = (await store.claim(wanting("q", limit=3))).jobs
         await store.claim(wanting("q", lease=timedelta(0)))
         private.ask("CONFIG", "SET", "maxmemory", "1mb")
         try:
@@ -185,7 +185,7 @@ async def test_a_full_server_takes_nothing_new_and_lets_what_is_there_come_to_an
                 await store.settle([settlement(second, keep=False)]),
                 await store.settle([settlement(third, ToReleased())]),
             ]
-            [fourth] = await store.claim(wanting("q"))
+            [fourth] = (await store.claim(wanting("q"))).jobs
             renewed = await store.renew([(fourth.job.id, fourth.token)], MINUTE)
             rescued = await store.rescue(RescueRequest(), Retention())
             pruned = await store.prune(Retention(NONE_KEPT), limit=10)
@@ -195,7 +195,7 @@ async def test_a_full_server_takes_nothing_new_and_lets_what_is_there_come_to_an
         assert answers == [[Settled.DONE]] * 3
         assert (fourth.job.id, renewed[0] is not None, len(rescued), pruned) == (third.job.id, True, 1, 1)
         await store.enqueue([a_job("q")])
-        claims = await store.claim(wanting("q", limit=10))
+        claims = (await store.claim(wanting("q", limit=10))).jobs
         await store.settle([settlement(claim) for claim in (fourth, *claims)])
         [stats] = await store.stats("q")
         assert (stats.totals.enqueued, stats.totals.succeeded) == (7, 7)

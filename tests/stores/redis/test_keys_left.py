@@ -101,7 +101,7 @@ async def end_all(store: Store, clock: FakeClock) -> None:
     for _ in range(20):
         clock.advance(10 * SECOND)
         queues = [stats.queue or "" for stats in await store.stats()]
-        claims = [claim for queue in queues for claim in await store.claim(wanting(queue, limit=1000))]
+        claims = [claim for queue in queues for claim in (await store.claim(wanting(queue, limit=1000))).jobs]
         if not claims:
             return
         await store.settle([settlement(claim, ToDead(Failure("at last"))) for claim in claims])
@@ -127,7 +127,7 @@ async def live(store: Store, queue: str, clock: FakeClock, *, keep: bool) -> Non
         await store.enqueue(jobs(f"{queue}{number}"))
         for _ in range(3):
             clock.advance(2 * SECOND)
-            claims = await store.claim(wanting(f"{queue}{number}", limit=1000, worker="w#1"))
+            claims = (await store.claim(wanting(f"{queue}{number}", limit=1000, worker="w#1"))).jobs
             await store.note([Note(claim.job.id, claim.token, lines=[("info", "x")]) for claim in claims[::2]])
             await store.settle([settlement(claim, verdict, keep=keep) for claim in claims])
 
@@ -155,7 +155,7 @@ async def test_nothing_is_left_of_jobs_that_people_have_dealt_with(store: Store,
         await store.reschedule(waiting[4:8], None)
         await store.cancel(waiting[:10], retention)
         await store.retry(waiting[:5])
-        running = await store.claim(wanting(queue, limit=4))
+        running = (await store.claim(wanting(queue, limit=4))).jobs
         await store.cancel([claim.job.id for claim in running], retention)
         await store.settle([settlement(claim, ToCancelled("asked")) for claim in running[:2]])
         # the rest is rescued, and ends as an orphan
@@ -178,7 +178,7 @@ async def test_nothing_is_left_of_jobs_that_people_have_dealt_with(store: Store,
 async def test_nothing_is_left_of_leases_that_ran_out(store: Store, url: str, clock: FakeClock) -> None:
     await store.enqueue([a_job("q", max_attempts=2, unique=unique) for unique in UNIQUES])
     for _ in range(3):
-        claims = await store.claim(wanting("q", limit=10, lease=SECOND))
+        claims = (await store.claim(wanting("q", limit=10, lease=SECOND))).jobs
         await store.note([Note(claim.job.id, claim.token, lines=[("info", "x")]) for claim in claims])
         clock.advance(2 * SECOND)
         await store.rescue(RescueRequest(), KEEP_ALL)
@@ -233,7 +233,7 @@ async def test_history_and_log_of_a_job_are_bounded(store: Store, clock: FakeClo
     [done] = await store.enqueue([a_job("q", max_attempts=1000)])
     claim: Claim | None = None
     for _ in range(30):
-        [claim] = await store.claim(wanting("q"))
+        [claim] = (await store.claim(wanting("q"))).jobs
         await store.note([Note(done.id, claim.token, lines=[("info", "x")] * 30)])
         await store.settle([settlement(claim, ToRetry(timedelta(0), Failure("no")))])
         clock.advance(SECOND)

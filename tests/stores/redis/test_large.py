@@ -32,7 +32,7 @@ async def test_a_claim_leaves_in_line_what_is_too_large_to_be_given_with_the_fir
     monkeypatch.setattr(claim, "MOST_GIVEN", 10 * KIB)
     jobs = await enqueued(store, "q", 30)
 
-    claims = await store.claim(wanting("q", limit=30))
+    claims = (await store.claim(wanting("q", limit=30))).jobs
 
     assert [claim.job.id for claim in claims] == [job.id for job in jobs[:10]]
     [stats] = await store.stats("q")
@@ -46,7 +46,7 @@ async def test_a_job_that_is_too_large_for_a_claim_is_given_alone(
     monkeypatch.setattr(claim, "MOST_GIVEN", 10 * KIB)
     [large, *_] = [*await enqueued(store, "q", 1, size=20 * KIB), *await enqueued(store, "q", 1)]
 
-    assert [claim.job.id for claim in await store.claim(wanting("q", limit=30))] == [large.id]
+    assert [claim.job.id for claim in (await store.claim(wanting("q", limit=30))).jobs] == [large.id]
 
 
 @pytest.mark.parametrize("by_priority", [False, True])
@@ -57,7 +57,7 @@ async def test_a_claim_goes_to_no_later_queue_while_large_jobs_are_left_in_the_f
     await enqueued(store, "a", 15)
     await enqueued(store, "b", 1)
 
-    given = [await store.claim(wanting("a", "b", limit=30, by_priority=by_priority)) for _ in range(2)]
+    given = [(await store.claim(wanting("a", "b", limit=30, by_priority=by_priority))).jobs for _ in range(2)]
 
     assert [[claim.job.queue for claim in claims] for claims in given] == [["a"] * 10, ["a"] * 5 + ["b"]]
 
@@ -71,8 +71,8 @@ async def test_a_claim_that_was_cut_short_and_is_repeated_goes_to_no_later_queue
             await enqueued(store, "a", 15)
             await enqueued(store, "b", 1)
 
-            first, again = [await store.claim(wanting("a", "b", limit=30), request_id="r") for _ in range(2)]
-            rest = await store.claim(wanting("a", "b", limit=30))
+            first, again = [(await store.claim(wanting("a", "b", limit=30), request_id="r")).jobs for _ in range(2)]
+            rest = (await store.claim(wanting("a", "b", limit=30))).jobs
 
     assert [claim.job.queue for claim in first] == ["a"] * 10
     assert [claim.token for claim in again] == [claim.token for claim in first]
@@ -122,7 +122,7 @@ async def test_large_results_of_many_callers_go_in_several_requests(
 ) -> None:
     monkeypatch.setattr(weight, "BYTES_EACH", 100)
     await enqueued(store, "q", 50)
-    claims = await store.claim(wanting("q", limit=50))
+    claims = (await store.claim(wanting("q", limit=50))).jobs
     ended = [settlement(claim, ToSucceeded(b"." * 10 * KIB, "raw")) for claim in claims]
     await store.settle(ended[:1])
 
@@ -140,7 +140,7 @@ async def test_a_call_that_is_too_large_for_a_request_is_refused_and_writes_noth
     monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     [job] = await enqueued(store, "q", 1)
-    [claim] = await store.claim(wanting("q"))
+    [claim] = (await store.claim(wanting("q"))).jobs
     monkeypatch.setattr(weight, "MOST_BYTES", 10 * KIB)
     many = [a_job("q", payload=b"." * KIB) for _ in range(10)]
 
@@ -163,7 +163,7 @@ async def test_one_call_that_is_too_large_fails_none_beside_it(monkeypatch: pyte
     # as much as makes up a request, in the proportion that there is
     monkeypatch.setattr(weight, "BYTES_EACH", 25)
     await enqueued(store, "q", 20)
-    claims = await store.claim(wanting("q", limit=20))
+    claims = (await store.claim(wanting("q", limit=20))).jobs
     ended = [settlement(claim, ToSucceeded(b"." * KIB, "raw")) for claim in claims]
     ended[10] = settlement(claims[10], ToSucceeded(b"." * 500 * KIB, "raw"))
 

@@ -83,9 +83,9 @@ async def test_dead_jobs_of_many_queues_are_shown_in_order_however_few_are_read_
     await store.enqueue([a_job(f"q{number % 5 if number % 3 else 0}") for number in range(100)])
     queues = [f"q{number}" for number in range(5)]
     # many die at the same time, by one call, and others one by one
-    claims = await store.claim(wanting(*queues, limit=60))
+    claims = (await store.claim(wanting(*queues, limit=60))).jobs
     await store.settle([settlement(claim, ToDead(Failure("no"))) for claim in claims])
-    for claim in await store.claim(wanting(*queues, limit=40)):
+    for claim in (await store.claim(wanting(*queues, limit=40))).jobs:
         await store.settle([settlement(claim, ToDead(Failure("no")))])
     _, requests = await requests_of(proxy, store, lambda store: store.dead(None, before=None, limit=20))
 

@@ -60,7 +60,7 @@ async def packed(store: Store, queue: str = "q", limit: int = 100) -> list[JobId
 async def ended(store: Store, number: int) -> None:
     """Let there be jobs that have ended, before all others."""
     await store.enqueue([a_job("q") for _ in range(number)])
-    await store.settle([settlement(claim) for claim in await store.claim(wanting("q", limit=number))])
+    await store.settle([settlement(claim) for claim in (await store.claim(wanting("q", limit=number))).jobs])
 
 
 async def test_a_call_that_was_lost_and_then_refused_is_not_in_doubt(url: str, proxy: Proxy, store: Store) -> None:
@@ -311,7 +311,7 @@ async def test_a_job_that_waits_for_another_attempt_is_worked_as_if_it_had_never
     await store.let_go(jobs=[claim.job.id])
     await store.unpack(parcel)
 
-    [again] = await store.claim(wanting("q", lease=timedelta(0)))
+    [again] = (await store.claim(wanting("q", lease=timedelta(0)))).jobs
     # who held it in the other store has nothing to settle here
     late = await store.settle([settlement(claim)])
     [rescued] = await store.rescue(RescueRequest(), KEEP_ALL)

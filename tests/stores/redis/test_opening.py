@@ -230,7 +230,7 @@ async def test_a_master_that_steps_back_while_replicas_are_waited_for_has_done_i
         await store.enqueue([a_job("q"), a_job("q")])
         met = proxy.fail(lambda request: request.name == b"WAIT", said)
 
-        claims = await store.claim(wanting("q"))
+        claims = (await store.claim(wanting("q"))).jobs
 
         [stats] = await store.stats("q")
         assert met.is_set()

@@ -18,7 +18,7 @@ WAYS: Final = ["key of another type", "claim", "head", "empty head", "short head
 
 async def three_claims(store: Store) -> Sequence[Claim]:
     await store.enqueue([a_job("q") for _ in range(3)])
-    return await store.claim(wanting("q", limit=3))
+    return (await store.claim(wanting("q", limit=3))).jobs
 
 
 @pytest.mark.parametrize("what", WAYS)

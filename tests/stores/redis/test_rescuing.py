@@ -42,7 +42,7 @@ async def test_a_job_that_cannot_be_read_keeps_no_other_from_being_rescued(
     ]
     assert (broken.id, State.DEAD) in rescued[0]
     assert f"job {broken.id} is damaged and was set aside as dead: {field} " in caplog.text
-    assert {claim.job.id for claim in await store.claim(wanting("q", limit=30))} == {job.id for job in jobs}
+    assert {claim.job.id for claim in (await store.claim(wanting("q", limit=30))).jobs} == {job.id for job in jobs}
 
 
 async def test_a_job_that_cannot_be_written_keeps_no_other_from_being_rescued(
@@ -114,8 +114,8 @@ async def test_a_server_that_is_started_again_by_the_same_name_keeps_no_claim_of
     before = ServerRecord("s#1", "s", "host", 7, "1.0", NOW, NOW, queues=("q",), running=2)
     await store.beat(before)
     await store.enqueue([a_job("q"), a_job("q")])
-    [ran_out] = await store.claim(wanting("q", lease=timedelta(0), worker="s"))
-    [held] = await store.claim(wanting("q", lease=MINUTE, worker="s"))
+    [ran_out] = (await store.claim(wanting("q", lease=timedelta(0), worker="s"))).jobs
+    [held] = (await store.claim(wanting("q", lease=MINUTE, worker="s"))).jobs
 
     for again in (replace(before, running=0), replace(before, id="s#2", running=0)):
         await store.beat(again)

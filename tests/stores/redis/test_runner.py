@@ -114,7 +114,7 @@ async def test_an_answer_that_cannot_be_read_leaves_a_write_in_doubt() -> None:
 
 async def test_many_who_share_a_script_are_each_told_of_their_own_job(hurried: Store, proxy: Proxy) -> None:
     await hurried.enqueue([a_job("q") for _ in range(5)])
-    claims = await hurried.claim(wanting("q", limit=5))
+    claims = (await hurried.claim(wanting("q", limit=5))).jobs
     lost = proxy.drop_reply(runs_a_script)
 
     async with asyncio.TaskGroup() as group:

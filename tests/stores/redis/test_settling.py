@@ -90,7 +90,7 @@ async def five_claims(store: Store) -> list[Claim]:
     await store.enqueue([a_job("q", max_attempts=9) for _ in range(2)])
     await store.enqueue([a_job("q", max_attempts=9, unique=Unique("k", until="finished"))])
     await store.enqueue([a_job("q", max_attempts=9) for _ in range(2)])
-    return await store.claim(wanting("q", limit=5))
+    return (await store.claim(wanting("q", limit=5))).jobs
 
 
 def is_told_alone(results: Sequence[SettleResult], damaged: JobId) -> bool:
@@ -153,7 +153,7 @@ async def test_of_a_settlement_whose_next_job_would_replace_a_damaged_one_nothin
 ) -> None:
     holder = a_job("later", unique=REPLACING)
     await store.enqueue([holder, a_job("q"), a_job("q")])
-    claims = await store.claim(wanting("q", limit=2))
+    claims = (await store.claim(wanting("q", limit=2))).jobs
     Damage(url, holder.id).inflicted(what)
     then = [a_job("later"), a_job("later", unique=REPLACING)]
 

@@ -75,7 +75,7 @@ async def test_a_claim_of_a_queue_that_home_has_lost_is_settled_by_any_process(
     url: str, store: Store, other: Store
 ) -> None:
     await enqueue(url, "q")
-    first, second = await store.claim(wanting("q", limit=2))
+    first, second = (await store.claim(wanting("q", limit=2))).jobs
     lose(url, "q")
 
     assert await other.note([Note(first.job.id, first.token, lines=[("info", "line")])]) == [True]

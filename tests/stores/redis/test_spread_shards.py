@@ -103,7 +103,7 @@ async def test_what_was_claimed_is_given_although_another_queue_does_not_answer(
         await store.enqueue([a_job(queue), a_job(queue)])
     await lose(places[down], store)
 
-    one = await store.claim(wanting(up, down, limit=3))
+    one = (await store.claim(wanting(up, down, limit=3))).jobs
     with pytest.raises(StoreUnavailable):
         await store.claim(wanting(up, down, limit=3))
 
@@ -117,7 +117,7 @@ async def test_a_queue_that_does_not_answer_is_passed_by(
         await store.enqueue([a_job(queue)])
     await lose(places[down], store)
 
-    assert [claim.job.queue for claim in await store.claim(wanting(down, up, limit=3))] == [up]
+    assert [claim.job.queue for claim in (await store.claim(wanting(down, up, limit=3))).jobs] == [up]
 
 
 async def test_claims_of_one_queue_are_renewed_and_settled_while_another_does_not_answer(
@@ -196,7 +196,7 @@ async def test_the_queues_of_a_server_that_is_down_cost_a_round_its_patience_onc
     began = time.monotonic()
 
     promoted = await store.promote(limit=10)
-    claims = await store.claim(wanting(*several_down, up, limit=3))
+    claims = (await store.claim(wanting(*several_down, up, limit=3))).jobs
     with pytest.raises(StoreUnavailable, match="passed by"):
         await store.rescue(RescueRequest(), KEEP_ALL)
 

@@ -90,7 +90,7 @@ async def test_others_are_let_go_beside_a_damaged_job(url: str, store: Store) ->
 async def test_a_prune_deletes_damaged_jobs_as_others(url: str, store: Store) -> None:
     jobs = [a_job("q") for _ in range(6)] + [a_job("r") for _ in range(2)]
     await store.enqueue(jobs)
-    for claim in await store.claim(wanting("q", "r", limit=8)):
+    for claim in (await store.claim(wanting("q", "r", limit=8))).jobs:
         # each ends at a time of its own
         await store.settle([settlement(claim, keep=True)])
     for at, what in ((0, "key of another type"), (1, "head"), (3, "short head")):
@@ -107,7 +107,7 @@ async def test_a_prune_deletes_damaged_jobs_as_others(url: str, store: Store) ->
 async def test_a_history_is_as_long_as_the_release_before_reads_it(store: Store, url: str) -> None:
     job = a_job("q", max_attempts=1)
     await store.enqueue([job])
-    [claim] = await store.claim(wanting("q"))
+    [claim] = (await store.claim(wanting("q"))).jobs
     await store.settle([settlement(claim, ToDead(Failure("no", "Refused", None, "shop")))])
     await store.retry([job.id])
 
@@ -124,7 +124,7 @@ DETAILS: Final = ["", "91", "01", "a178", "810102", "9101", "9193a1780101", "919
 async def test_details_that_cannot_be_read_are_in_the_way_of_nothing(store: Store, url: str, damage: str) -> None:
     job = a_job("q", max_attempts=1)
     await store.enqueue([job])
-    [claim] = await store.claim(wanting("q"))
+    [claim] = (await store.claim(wanting("q"))).jobs
     [server] = servers_of(url)
     ask(server, "HSET", f"{{{prefix_of(url)}}}|job|{job.id}", "details", bytes.fromhex(damage))
 

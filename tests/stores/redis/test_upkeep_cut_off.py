@@ -114,6 +114,6 @@ async def something_due(store: Store, name: str) -> None:
             await store.enqueue([a_job(queue, delay=timedelta(microseconds=1)) for _ in range(EACH)])
             continue
         await store.enqueue([a_job(queue, max_attempts=1 + number) for number in range(EACH)])
-        claims = await store.claim(wanting(queue, limit=EACH, lease=timedelta(0)))
+        claims = (await store.claim(wanting(queue, limit=EACH, lease=timedelta(0)))).jobs
         if name == "prune":
             await store.settle([settlement(claim) for claim in claims])

@@ -80,7 +80,7 @@ async def _work_on(store: Store, clock: FakeClock) -> None:
 async def _claims(store: Store, *queues: str) -> list[Claim]:
     found: list[Claim] = []
     for queue in queues:
-        found += await store.claim(ClaimRequest([queue], 10, MINUTE, None, "worker"))
+        found += (await store.claim(ClaimRequest([queue], 10, MINUTE, None, "worker"))).jobs
     return found
 
 

@@ -66,7 +66,7 @@ def _disarmed() -> Iterator[None]:
 
 async def test_a_database_that_was_closed_is_opened_anew_and_has_all_that_was_acknowledged(store: SlateStore) -> None:
     await store.enqueue([job(n) for n in range(1, 5)])
-    [claim] = await store.claim(REQUEST)
+    [claim] = (await store.claim(REQUEST)).jobs
     before = database_of(store)
 
     await in_room(store, engine_of(store).shutdown)
@@ -246,7 +246,7 @@ async def test_a_store_whose_database_is_broken_can_be_closed_and_opened() -> No
         await in_room(store, engine_of(store).shutdown)
 
     async with opened(address) as store:
-        assert [claim.job.id for claim in await store.claim(REQUEST)] == [numbered(1)]
+        assert [claim.job.id for claim in (await store.claim(REQUEST)).jobs] == [numbered(1)]
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -254,7 +254,7 @@ async def test_a_settlement_in_doubt_is_what_the_database_has_when_it_is_open_ag
     store: SlateStore, *, lost: bool
 ) -> None:
     await store.enqueue([job(1)])
-    [claim] = await store.claim(REQUEST)
+    [claim] = (await store.claim(REQUEST)).jobs
     end = settlement(claim, keep=False)
     if lost:
         vars(engine_of(store))["write"] = _pretend
@@ -270,11 +270,12 @@ async def test_a_settlement_in_doubt_is_what_the_database_has_when_it_is_open_ag
 
 async def test_a_retry_in_doubt_is_no_lost_claim_when_its_job_was_claimed_again(store: SlateStore) -> None:
     await store.enqueue([job(1)])
-    [claim] = await store.claim(REQUEST)
+    [claim] = (await store.claim(REQUEST)).jobs
     end = settlement(claim, ToRetry(ZERO, Failure("boom")))
     assert isinstance(await breaking(store, "write", lambda: store.settle([end])), OutcomeUnknown)
 
-    [again], _ = await repeated(lambda: store.claim(REQUEST))
+    claimed, _ = await repeated(lambda: store.claim(REQUEST))
+    [again] = claimed.jobs
 
     assert again.job.attempt == 2
     assert await store.settle([end]) == [Settled.REPEATED]
@@ -326,7 +327,7 @@ async def test_a_request_whose_name_was_used_for_other_settlements_harms_nobody_
     store: SlateStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await store.enqueue([job(1), job(2)])
-    ends = [settlement(claim) for claim in await store.claim(ClaimRequest(["email"], 2, MINUTE))]
+    ends = [settlement(claim) for claim in (await store.claim(ClaimRequest(["email"], 2, MINUTE))).jobs]
     await store.settle(ends, request_id="r")
     begun, over = threading.Event(), threading.Event()
     get = database_of(store).get

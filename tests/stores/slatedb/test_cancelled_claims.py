@@ -6,15 +6,14 @@ from typing import Final
 
 from tests.stores.slatedb.lived import job, numbered
 from tests.stores.slatedb.opened import Held, eventually_is, new_address, opened, pending, store_at, until_full
-from windlass.core.job import Claim
-from windlass.core.requests import ClaimRequest
+from windlass.core.requests import Claimed, ClaimRequest
 from windlass.core.states import State
 
 MINUTE: Final = timedelta(minutes=1)
 REQUEST: Final = ClaimRequest(["email"], 2, MINUTE)
 
 
-async def cancel(task: "asyncio.Task[list[Claim]]") -> None:
+async def cancel(task: "asyncio.Task[Claimed]") -> None:
     task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
@@ -31,7 +30,7 @@ async def test_jobs_of_a_claim_that_was_cancelled_under_way_go_back() -> None:
         await held.let_go()
 
         await eventually_is(lambda: pending(store), 3)
-        claims = await store.claim(REQUEST)
+        claims = (await store.claim(REQUEST)).jobs
         assert [(each.job.id, each.job.attempt) for each in claims] == [(numbered(1), 1), (numbered(2), 1)]
 
 

@@ -44,7 +44,7 @@ class Line:
 
 
 async def claims_match(store: Store, line: Line, limit: int, kinds: Sequence[str | None] | None = None) -> bool:
-    claims = await store.claim(ClaimRequest(["email"], limit, MINUTE, kinds))
+    claims = (await store.claim(ClaimRequest(["email"], limit, MINUTE, kinds))).jobs
     return [claim.job.id for claim in claims] == line.take(limit, kinds)
 
 
@@ -75,7 +75,7 @@ async def test_thousands_of_jobs_are_claimed_in_order_whatever_comes_in_front_of
         await store.enqueue(first)
         while len(line):
             assert await claims_match(store, line, 400)
-        assert await store.claim(ClaimRequest(["email"], 1, MINUTE)) == []
+        assert (await store.claim(ClaimRequest(["email"], 1, MINUTE))).jobs == []
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ async def test_a_claim_reads_as_little_at_the_end_of_a_drain_as_at_its_beginning
         for begin in range(0, jobs, limit):
             before, counted.scans, counted.rows = fronts_of(store).get(keys.line("email", None)), [], 0
             ran_out = before is None or before.lacks(limit)
-            claims = await store.claim(ClaimRequest(["email"], limit, MINUTE))
+            claims = (await store.claim(ClaimRequest(["email"], limit, MINUTE))).jobs
             await store.settle([settlement(claim) for claim in claims])
 
             assert [claim.job.id for claim in claims] == [numbered(n) for n in range(begin, begin + limit)]

@@ -86,7 +86,7 @@ async def claimed(store: Store, limit: int = 10) -> list[JobId]:
 
 
 async def claims_of(store: Store, limit: int = 10) -> list[Claim]:
-    return await store.claim(ClaimRequest(["email"], limit, MINUTE))
+    return (await store.claim(ClaimRequest(["email"], limit, MINUTE))).jobs
 
 
 async def bad_job(store: Store) -> Job:
@@ -457,11 +457,11 @@ async def test_a_claim_that_is_repeated_gives_the_other_jobs_again(address: Addr
     wanted = ClaimRequest(["email"], 10, MINUTE)
     async with opened(address, clock=clock) as store:
         await store.enqueue([job(n) for n in range(3)])
-        given = await store.claim(wanted, request_id="r")
+        given = (await store.claim(wanted, request_id="r")).jobs
     async with opened(address, clock=clock) as store:
         await damage(store, RECORD)
 
-        again: Sequence[Claim] = await store.claim(wanted, request_id="r")
+        again: Sequence[Claim] = (await store.claim(wanted, request_id="r")).jobs
 
         assert [claim.token for claim in again] == [given[0].token, given[2].token]
 

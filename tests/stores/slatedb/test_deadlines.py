@@ -54,7 +54,7 @@ async def job_of(store: SlateStore, number: int) -> Job:
 
 async def test_an_enqueue_and_a_settlement_in_doubt_name_their_job(store: SlateStore) -> None:
     await store.enqueue([job(1)])
-    [claim] = await store.claim(REQUEST)
+    [claim] = (await store.claim(REQUEST)).jobs
     held = Held(store)
 
     with impatient(store):
@@ -87,7 +87,7 @@ async def test_a_claim_in_doubt_gives_its_jobs_back(store: SlateStore, *, given_
     await eventually_is(lambda: pending(store), 2)
     found = await job_of(store, 1)
     assert (found.state, found.attempt) == (State.PENDING, 0)
-    claims = await store.claim(REQUEST)
+    claims = (await store.claim(REQUEST)).jobs
     assert [(claim.job.id, claim.job.attempt) for claim in claims] == [(numbered(1), 1), (numbered(2), 1)]
     assert database_of(store) is database
 
@@ -101,7 +101,7 @@ async def test_a_claim_in_doubt_that_was_repeated_keeps_its_jobs(store: SlateSto
     await until_full(store)
 
     await held.let_go()
-    claims = await again
+    claims = (await again).jobs
     await store.stats()
 
     assert [claim.job.id for claim in claims] == [numbered(1), numbered(2)]
@@ -187,7 +187,7 @@ async def test_all_goes_on_after_many_deadlines_without_opening_anew(store: Slat
     await held.let_go()
 
     await store.enqueue([job(10)])
-    [claim] = await store.claim(ClaimRequest(["email"], 1, MINUTE))
+    [claim] = (await store.claim(ClaimRequest(["email"], 1, MINUTE))).jobs
     assert await store.settle([settlement(claim)]) == [Settled.DONE]
     assert database_of(store) is database
     findings = {finding.name: finding.level for finding in await store.check()}
@@ -244,7 +244,7 @@ async def test_a_settlement_in_doubt_that_left_no_record_is_no_lost_claim_when_i
     store: SlateStore, *, given_up: bool, back: bool
 ) -> None:
     await store.enqueue([job(1), job(2)])
-    gone, retried = await store.claim(REQUEST)
+    gone, retried = (await store.claim(REQUEST)).jobs
     ends = [settlement(gone, keep=False), settlement(retried, ToRetry(ZERO, Failure("boom")))]
     held = Held(store, given_up=given_up)
 
@@ -255,7 +255,7 @@ async def test_a_settlement_in_doubt_that_left_no_record_is_no_lost_claim_when_i
             # it is asked before it is durable, and told when it is
             assert isinstance(await error_of(asyncio.ensure_future(store.settle(ends))), OutcomeUnknown)
     await held.let_go()
-    [again] = await store.claim(REQUEST)
+    [again] = (await store.claim(REQUEST)).jobs
 
     assert again.job.id == retried.job.id
     assert await store.settle(ends) == [Settled.REPEATED, Settled.REPEATED]
@@ -266,7 +266,7 @@ async def test_a_settlement_in_doubt_that_left_no_record_is_no_lost_claim_when_i
 
 async def test_a_settlement_whose_caller_has_gone_is_no_lost_claim_when_it_is_repeated(store: SlateStore) -> None:
     await store.enqueue([job(1)])
-    [claim] = await store.claim(REQUEST)
+    [claim] = (await store.claim(REQUEST)).jobs
     held = Held(store)
     first = asyncio.ensure_future(store.settle([settlement(claim, keep=False)]))
     await held.begun()
@@ -280,7 +280,7 @@ async def test_a_settlement_whose_caller_has_gone_is_no_lost_claim_when_it_is_re
 
 async def test_a_stale_settlement_in_doubt_stays_stale(store: SlateStore) -> None:
     await store.enqueue([job(1), job(2)])
-    claim, other = await store.claim(REQUEST)
+    claim, other = (await store.claim(REQUEST)).jobs
     stale = settlement(claim, keep=False)._replace(token=other.token)
     held = Held(store)
 

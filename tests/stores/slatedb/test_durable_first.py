@@ -58,7 +58,7 @@ CALLS: Final[dict[str, Callable[[Store, Claim], Awaitable[object]]]] = {
 @pytest.mark.parametrize("name", CALLS)
 async def test_a_call_is_answered_when_what_it_wrote_is_durable(store: SlateStore, name: str) -> None:
     await store.enqueue([job(1), job(2)])
-    [claim] = await store.claim(REQUEST)
+    [claim] = (await store.claim(REQUEST)).jobs
     held = Held(store)
 
     call = asyncio.ensure_future(CALLS[name](store, claim))
@@ -135,7 +135,7 @@ async def test_a_refusal_that_speaks_of_a_job_waits_until_that_is_durable(store:
 
 async def test_whoever_listens_is_rung_when_the_news_is_durable(store: SlateStore) -> None:
     await store.enqueue([job(1)])
-    [claim] = await store.claim(REQUEST)
+    [claim] = (await store.claim(REQUEST)).jobs
     with recorded(store, queue_topic("email"), ENDS) as rung:
         held = Held(store)
 
@@ -162,7 +162,7 @@ async def test_a_look_with_nothing_before_it_waits_for_no_flush(store: SlateStor
 
     assert found is not None
     assert found.state is State.PENDING
-    assert await store.claim(ClaimRequest(["other"], 1, MINUTE)) == []
+    assert (await store.claim(ClaimRequest(["other"], 1, MINUTE))).jobs == []
     await held.let_go()
 
 

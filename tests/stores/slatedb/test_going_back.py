@@ -42,8 +42,8 @@ async def test_jobs_claimed_when_the_database_breaks_go_back_when_it_is_open_aga
     assert isinstance(claim, StoreUnavailable)
 
     async def claimed_again() -> int:
-        claims, _ = await repeated(lambda: store.claim(REQUEST))
-        return len(claims)
+        claimed, _ = await repeated(lambda: store.claim(REQUEST))
+        return len(claimed.jobs)
 
     await eventually_is(claimed_again, 1)
     assert await counts_are_right(store)
@@ -64,8 +64,8 @@ async def test_jobs_whose_way_back_was_lost_go_back_when_the_database_is_open_ag
     await held.let_go()
 
     async def claimed_again() -> int:
-        claims, _ = await repeated(lambda: store.claim(REQUEST))
-        return len(claims)
+        claimed, _ = await repeated(lambda: store.claim(REQUEST))
+        return len(claimed.jobs)
 
     await eventually_is(claimed_again, 1)
 
@@ -87,7 +87,8 @@ async def test_jobs_whose_way_back_could_not_begin_go_back_later(
 
     await eventually_is(waiting, 1)
     assert len(failed) == 2
-    [claim], _ = await repeated(lambda: store.claim(REQUEST))
+    claimed, _ = await repeated(lambda: store.claim(REQUEST))
+    [claim] = claimed.jobs
     assert claim.job.attempt == 1
 
 
@@ -120,7 +121,7 @@ async def test_jobs_stay_with_who_repeated_their_claim_although_the_database_bre
     break_at_flush(store, 2)
 
     await held.let_go()
-    [claim] = await again
+    [claim] = (await again).jobs
     with pytest.raises(OutcomeUnknown):
         await other
     await repeated(lambda: store.enqueue([job(3, "other")]))

@@ -65,7 +65,7 @@ class Place:
         """Let the first jobs of a queue end: `dead` of them, and one that succeeded."""
         store = self.store()
         await store.open()
-        claims = await store.claim(ClaimRequest([queue], dead + 1, MINUTE))
+        claims = (await store.claim(ClaimRequest([queue], dead + 1, MINUTE))).jobs
         failure = Failure("boom", "ValueError", TRACEBACK if large else None)
         verdicts: list[Verdict] = [*[ToDead(failure)] * dead, ToSucceeded(LARGE if large else None)]
         await store.settle(
@@ -207,7 +207,7 @@ async def test_jobs_that_ended_in_another_order_are_listed_in_that_of_their_enqu
     store = place.store()
     await store.open()
     await store.enqueue([job(number, "ab"[number % 2]) for number in range(30, 42)])
-    claims = await store.claim(ClaimRequest(["a", "b"], 12, MINUTE))
+    claims = (await store.claim(ClaimRequest(["a", "b"], 12, MINUTE))).jobs
     for claim in sorted(claims, key=lambda claim: claim.job.seq * 5 % 13):
         place.clock.advance(1)
         await store.settle([Settlement(claim.job.id, claim.token, ToDead(Failure("boom")))])

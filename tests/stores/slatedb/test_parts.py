@@ -41,7 +41,7 @@ async def store() -> AsyncIterator[SlateStore]:
 
 
 async def claim_one(store: Store) -> Claim:
-    [claim] = await store.claim(ClaimRequest(["email"], 1, MINUTE))
+    [claim] = (await store.claim(ClaimRequest(["email"], 1, MINUTE))).jobs
     return claim
 
 
@@ -185,7 +185,7 @@ async def test_large_jobs_are_in_memory_only_while_they_run(store: SlateStore) -
 
 async def test_finished_jobs_take_no_memory_and_are_known_when_they_are_settled_again(store: SlateStore) -> None:
     await store.enqueue([job(n) for n in range(3)])
-    claims = await store.claim(ClaimRequest(["email"], 2, MINUTE))
+    claims = (await store.claim(ClaimRequest(["email"], 2, MINUTE))).jobs
     kept = table_of(store)
 
     await store.settle([settlement(claim) for claim in claims])
@@ -204,7 +204,7 @@ async def test_more_jobs_than_are_kept_in_memory_are_let_go_and_go_on(
     for begin in range(0, 200, 20):
         await store.enqueue([job(n) for n in range(begin, begin + 20)])
         assert len(kept.jobs) <= 40
-    claims = await store.claim(ClaimRequest(["email"], 100, MINUTE))
+    claims = (await store.claim(ClaimRequest(["email"], 100, MINUTE))).jobs
     # those that run stay
     assert {claim.job.id for claim in claims} <= set(kept.jobs)
     await store.settle([settlement(claim) for claim in claims[:90]])
@@ -214,7 +214,7 @@ async def test_more_jobs_than_are_kept_in_memory_are_let_go_and_go_on(
     assert vars(kept)["_places"].keys() == set(kept.jobs)
     [stats] = await store.stats("email")
     assert (stats.pending, stats.running, stats.succeeded, stats.cancelled) == (90, 10, 90, 10)
-    rest = await store.claim(ClaimRequest(["email"], 100, MINUTE))
+    rest = (await store.claim(ClaimRequest(["email"], 100, MINUTE))).jobs
     assert [claim.job.id for claim in rest] == [numbered(n) for n in range(100, 200) if not 150 <= n < 160]
     assert await store.settle([settlement(claim) for claim in [*claims[90:], *rest]]) == [Settled.DONE] * 100
 

@@ -33,7 +33,7 @@ async def test_stores_of_all_event_loops_and_threads_share_one_owner() -> None:
                 async with opened(address) as own:
                     assert room_of(own) is room_of(first)
                     done: list[str] = []
-                    while claims := await own.claim(REQUEST):
+                    while claims := (await own.claim(REQUEST)).jobs:
                         await own.settle([settlement(claim) for claim in claims])
                         done += [claim.job.id for claim in claims]
                     return done
@@ -91,7 +91,7 @@ async def test_what_a_named_store_in_memory_has_stays_while_nobody_has_it_open()
 
     other = open_store(url)
     await other.open()
-    [claim] = await other.claim(REQUEST)
+    [claim] = (await other.claim(REQUEST)).jobs
     await other.close()
 
     assert claim.job.id == numbered(1)
@@ -140,7 +140,7 @@ async def test_who_opens_while_the_last_one_closes_waits_for_it() -> None:
 
     await opening
     assert room_of(again) is not before
-    assert [claim.job.id for claim in await again.claim(REQUEST)] == [numbered(1)]
+    assert [claim.job.id for claim in (await again.claim(REQUEST)).jobs] == [numbered(1)]
     await again.close()
 
 

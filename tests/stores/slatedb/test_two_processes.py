@@ -147,7 +147,7 @@ async def test_a_second_process_is_told_who_owns_the_database_until_it_takes_it_
         assert owner.process.wait(PATIENCE) == 0
         # it has only left: nobody takes its servers for dead
         assert await store.ended_servers() == []
-        [claim] = await store.claim(ClaimRequest(["email"], 10, MINUTE))
+        [claim] = (await store.claim(ClaimRequest(["email"], 10, MINUTE))).jobs
         assert claim.job.id == numbered(2)
         assert await store.get([numbered(9)]) == [None]
 
@@ -168,7 +168,7 @@ async def test_after_the_owner_was_killed_the_next_one_has_its_jobs_at_once(url:
         for server in ended:
             await store.leave(server)
         assert await store.ended_servers() == []
-        claims = await store.claim(ClaimRequest(["email"], 10, MINUTE))
+        claims = (await store.claim(ClaimRequest(["email"], 10, MINUTE))).jobs
         assert {claim.job.id for claim in claims} == {numbered(1), numbered(2), numbered(10)}
 
 

@@ -32,7 +32,9 @@ async def claim_traced(store: Store, disk: Disk, *, by_priority: bool) -> tuple[
     traced: list[str] = []
     assert disk.connection is not None
     disk.connection.set_trace_callback(traced.append)
-    claims = await store.claim(ClaimRequest(QUEUES, 20, timedelta(minutes=1), kinds=KINDS, by_priority=by_priority))
+    claims = (
+        await store.claim(ClaimRequest(QUEUES, 20, timedelta(minutes=1), kinds=KINDS, by_priority=by_priority))
+    ).jobs
     disk.connection.set_trace_callback(None)
     return claims, [statement for statement in traced if "by windlass_ready" in statement]
 
@@ -44,7 +46,7 @@ async def test_a_claim_that_finds_nothing_changes_nothing_also_by_name(store: St
         [before] = looks.execute("pragma data_version").fetchone()
 
         for name in (None, "r1", "r2", "r1"):
-            assert await store.claim(ClaimRequest(QUEUES, 20, timedelta(minutes=1)), request_id=name) == []
+            assert (await store.claim(ClaimRequest(QUEUES, 20, timedelta(minutes=1)), request_id=name)).jobs == []
 
         assert looks.execute("pragma data_version").fetchone() == (before,)
 

@@ -79,7 +79,7 @@ async def test_a_job_that_was_set_aside_runs_once_it_is_repaired_and_retried(sto
     await store.enqueue([job])
     damage(write, job)
 
-    assert await store.claim(wanting("q")) == []
+    assert (await store.claim(wanting("q"))).jobs == []
 
     dead = await get(store, job)
     assert (dead.state, dead.finished_at is None, dead.attempt, dead.delivery) == (State.DEAD, False, 0, 0)
@@ -88,12 +88,12 @@ async def test_a_job_that_was_set_aside_runs_once_it_is_repaired_and_retried(sto
 
     # still damaged: the next claim sets it aside again
     assert await store.retry([job.id]) == [Changed.DONE]
-    assert await store.claim(wanting("q")) == []
+    assert (await store.claim(wanting("q"))).jobs == []
     assert (await get(store, job)).state is State.DEAD
 
     damage(write, job, "kind", "'mail'")
     assert await store.retry([job.id]) == [Changed.DONE]
-    [claim] = await store.claim(wanting("q"))
+    [claim] = (await store.claim(wanting("q"))).jobs
     assert (claim.job.id, claim.job.kind, claim.job.damage) == (job.id, "mail", None)
     [row] = await store.stats("q")
     assert (row.running, row.dead, row.totals.dead) == (1, 0, 2)
@@ -109,9 +109,9 @@ async def test_every_kind_of_claim_is_filled_with_the_jobs_behind_damaged_ones(
     for job, column in zip(damaged, ("kind", "headers", "tenant", "codec", "parent_id"), strict=True):
         damage(write, job, column)
 
-    claims = await store.claim(
-        ClaimRequest(["other", "q"], limit=3, lease=MINUTE, kinds=kinds, by_priority=by_priority)
-    )
+    claims = (
+        await store.claim(ClaimRequest(["other", "q"], limit=3, lease=MINUTE, kinds=kinds, by_priority=by_priority))
+    ).jobs
 
     assert ids(claims) == [job.id for job in sound]
     assert {(await get(store, job)).state for job in damaged} == {State.DEAD}
@@ -122,7 +122,7 @@ async def test_a_claim_leaves_damaged_jobs_of_other_kinds_alone(store: Store, wr
     await store.enqueue([other, sound])
     damage(write, other, "headers", "'{'")
 
-    claims = await store.claim(ClaimRequest(["q"], limit=2, lease=MINUTE, kinds=["mail"]))
+    claims = (await store.claim(ClaimRequest(["q"], limit=2, lease=MINUTE, kinds=["mail"]))).jobs
 
     assert ids(claims) == [sound.id]
     assert (await get(store, other)).state is State.PENDING
@@ -137,7 +137,7 @@ async def test_a_damaged_job_is_logged_once_however_often_its_queue_is_claimed_f
         damage(write, job, "created_at", str(FAR))
 
     for _ in range(3):
-        assert await store.claim(wanting("q", limit=2)) == []
+        assert (await store.claim(wanting("q", limit=2))).jobs == []
 
     errors = [each for each in caplog.records if each.levelno == logging.ERROR]
     assert {each.name for each in errors} == {"windlass.sqlite"}
@@ -149,7 +149,7 @@ async def test_the_bytes_of_a_damaged_error_are_kept_in_words(store: Store, writ
     await store.enqueue([job])
     damage(write, job, "last_error", "cast(x'6f6c64ff' as text)")
 
-    assert await store.claim(wanting("q")) == []
+    assert (await store.claim(wanting("q"))).jobs == []
 
     assert ((await get(store, job)).last_error or "").endswith(r"The stored last_error was: old\xff")
 
@@ -159,7 +159,7 @@ async def test_the_key_of_a_job_whose_id_is_damaged_is_free_when_it_is_set_aside
     await store.enqueue([job])
     damage(write, job, "id")
 
-    assert await store.claim(wanting("q")) == []
+    assert (await store.claim(wanting("q"))).jobs == []
 
     [again] = await store.enqueue([a_job("q", unique=Unique("k", until="finished"))])
     assert again.created
@@ -178,7 +178,7 @@ async def test_a_claim_that_is_repeated_gives_the_jobs_that_still_read(store: St
     await store.claim(wanting("q", limit=2), request_id="r")
     damage(write, first, "headers")
 
-    assert ids(await store.claim(wanting("q", limit=2), request_id="r")) == [second.id]
+    assert ids((await store.claim(wanting("q", limit=2), request_id="r")).jobs) == [second.id]
 
 
 async def test_a_damaged_receipt_is_the_answer_to_its_own_request_alone(store: Store, write: Write) -> None:
@@ -222,7 +222,7 @@ async def test_the_error_of_one_damaged_job_has_its_id(store: Store, write: Writ
 async def test_a_job_that_was_damaged_while_it_ran_goes_on(store: Store, write: Write, clock: FakeClock) -> None:
     job = a_job("q", kind="mail")
     await store.enqueue([job])
-    [claim] = await store.claim(wanting("q"))
+    [claim] = (await store.claim(wanting("q"))).jobs
     for column in ("kind", "worker", "queue", "log_lines"):
         damage(write, job, column, NOT_UTF8 if column != "log_lines" else str(2**63 - 1))
     note = Note(job.id, claim.token, Progress(1), [("info", "one"), ("info", "two")])
@@ -238,7 +238,7 @@ async def test_a_job_that_was_damaged_while_it_ran_goes_on(store: Store, write: 
 async def test_a_settlement_of_a_damaged_job_is_refused_alone_and_repeats(store: Store, write: Write) -> None:
     damaged, sound = a_job("q"), a_job("q")
     await store.enqueue([damaged, sound])
-    first, second = await store.claim(wanting("q", limit=2))
+    first, second = (await store.claim(wanting("q", limit=2))).jobs
     damage(write, damaged, "hold")
     failed = ToRetry(timedelta(0), Failure("not yet"))
     settlements = [settlement(first, failed), settlement(second, failed)]
@@ -253,7 +253,7 @@ async def test_a_settlement_of_a_damaged_job_is_refused_alone_and_repeats(store:
 async def test_a_callers_own_transaction_settles_what_is_damaged(client: Client, path: Path, write: Write) -> None:
     job = a_job("q", kind="mail")
     await client.store.enqueue([job])
-    [claim] = await client.store.claim(wanting("q"))
+    [claim] = (await client.store.claim(wanting("q"))).jobs
     damage(write, job)
 
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -301,7 +301,7 @@ async def test_damaged_entries_of_a_history_and_a_log_hide_no_others(store: Stor
     job = a_job("q")
     await store.enqueue([job])
     for _ in range(3):
-        [claim] = await store.claim(wanting("q"))
+        [claim] = (await store.claim(wanting("q"))).jobs
         await store.note([Note(job.id, claim.token, None, [("info", f"in {claim.delivery}")])])
         await store.settle([settlement(claim, ToRetry(timedelta(0), Failure("not yet")))])
     write(f"update windlass_delivery set started_at = {FAR} where delivery = 2")
@@ -459,7 +459,7 @@ async def test_a_damaged_key_refuses_the_settlement_that_needs_it_alone(store: S
     await store.enqueue([a_job("r", unique=Unique("k", until="finished"))])
     jobs = [a_job("q"), a_job("q")]
     await store.enqueue(jobs)
-    first, second = await store.claim(wanting("q", limit=2))
+    first, second = (await store.claim(wanting("q", limit=2))).jobs
     write(f"update windlass_hold set job_id = {NOT_UTF8}")
     then = [a_job("r", unique=Unique("k", until="finished"))]
 

@@ -269,7 +269,7 @@ async def test_news_is_told_and_not_found_by_chance(store: Store, monkeypatch: p
 async def test_ten_thousand_transactions(store: Store) -> None:
     count = 10_000
     await store.enqueue([a_job() for _ in range(count)])
-    while claims := await store.claim(ClaimRequest(["default"], 100, timedelta(minutes=5))):
+    while claims := (await store.claim(ClaimRequest(["default"], 100, timedelta(minutes=5)))).jobs:
         for claim in claims:
             async with store.transaction() as connection:
                 joined = store.join(borrow(connection))

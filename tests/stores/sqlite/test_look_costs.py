@@ -174,7 +174,7 @@ async def test_many_that_a_field_leads_to_are_looked_at_up_to_an_end(store: Stor
 async def test_all_that_run_and_all_that_are_dead_are_found_with_a_look_at_few(store: Store, counted: Counted) -> None:
     """Also where there are many more of them than `most`, and more on other queues."""
     await store.enqueue([a_job(("a", "b")[n % 2]) for n in range(100)])
-    claims = await store.claim(wanting("a", "b", limit=100))
+    claims = (await store.claim(wanting("a", "b", limit=100))).jobs
     await store.settle([settlement(claim, ToDead(Failure("boom"))) for claim in claims[::2]])
     dead = sorted((claim.job.seq for claim in claims[::2]), reverse=True)
     running = sorted((claim.job.seq for claim in claims[1::2]), reverse=True)
@@ -212,7 +212,7 @@ async def test_a_page_of_dead_jobs_costs_the_same_however_many_died_and_at_the_s
 
 async def test_dead_jobs_without_a_time_of_death_come_last(store: Store, path: Path) -> None:
     await store.enqueue([a_job(("a", "b")[n % 2]) for n in range(6)])
-    for claim in await store.claim(wanting("a", "b", limit=6)):
+    for claim in (await store.claim(wanting("a", "b", limit=6))).jobs:
         await store.settle([settlement(claim, ToDead(Failure("boom")))])
     latest = await store.dead(None, before=None, limit=10)
     with closing(sqlite3.connect(path)) as connection, connection:

@@ -8,9 +8,9 @@ from typing import Any, Final
 from windlass.api import claim_calls, claims, operations
 from windlass.core.errors import NotAllowed, WindlassError
 from windlass.core.ids import JobId, job_id
-from windlass.core.job import Claim, Token
+from windlass.core.job import Token
 from windlass.core.looks import Glance
-from windlass.core.requests import Settled, Settlement, SettleResult
+from windlass.core.requests import Claimed, Settled, Settlement, SettleResult
 from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.core.topics import ENDS, FLAGS
@@ -37,23 +37,23 @@ async def claim(call: Call[claims.ClaimRequest]) -> claims.Claims:
     if call.request_id is not None and call.repeats and not taken:
         call.shared.claimed_in_vain.add(call.request_id)
     taken = await _fitting(call.store, taken)
-    call.reading.took(sum(len(each.job.payload) for each in taken))
+    call.reading.took(sum(len(each.job.payload) for each in taken.jobs))
     as_bytes = call.asked.payload == "base64"
     return await call.reading.work(call.reading.size, lambda: claims.claims_told(taken, as_bytes=as_bytes))
 
 
-async def _fitting(store: Store, taken: list[Claim]) -> list[Claim]:
+async def _fitting(store: Store, taken: Claimed) -> Claimed:
     """Return as many claims as one reply has room for, but one at least; the others are given back."""
     size = 0
-    for number, each in enumerate(taken):
+    for number, each in enumerate(taken.jobs):
         size += len(each.job.payload)
         if size > MOST_BYTES and number:
-            await store.settle([Settlement(late.job.id, late.token, ToReleased()) for late in taken[number:]])
-            return taken[:number]
+            await store.settle([Settlement(late.job.id, late.token, ToReleased()) for late in taken.jobs[number:]])
+            return Claimed(taken.jobs[:number], taken.next_at)
     return taken
 
 
-async def _taken(call: Call[claims.ClaimRequest]) -> list[Claim]:
+async def _taken(call: Call[claims.ClaimRequest]) -> Claimed:
     waiting = WaitingClaim(call)
     if not call.asked.wait or call.shared.stopping:
         return await waiting.now()
@@ -129,7 +129,7 @@ async def _stops_in_time(call: Call[claim_calls.StopsAsked], held: Sequence[tupl
     return []
 
 
-async def _pause() -> float:
+async def _pause(_: object) -> float:
     # it rings at the end of every job there is; this promises nothing, so it goes by the loop's own time
     await asyncio.sleep(SPACING)
     return POLL_INTERVAL

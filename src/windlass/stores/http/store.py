@@ -12,10 +12,10 @@ from windlass.api.operations import CARRIED
 from windlass.core.clock import Rng
 from windlass.core.commands import COMMANDS, ClaimJobs
 from windlass.core.errors import ClientClosed, NotTransactional
-from windlass.core.job import Claim, Enqueued, PreparedJob
+from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.joined_transaction import BorrowedConnection, JoinedTransaction
 from windlass.core.queries import QUERIES
-from windlass.core.requests import ClaimRequest, Settlement, SettleResult
+from windlass.core.requests import Claimed, ClaimRequest, Settlement, SettleResult
 from windlass.core.store import Features, Store
 from windlass.core.store_calls import Command, Query, check_tables
 from windlass.core.topics import Hub, Topic
@@ -107,7 +107,7 @@ class HttpStore(Store):
         """Put jobs in line."""
         return await self._here().batches.enqueue(jobs, request_id)
 
-    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Claimed:
         """Give ready jobs to the caller."""
         return await commands.claim(self._here().client.named(request_id), ClaimJobs(request))
 

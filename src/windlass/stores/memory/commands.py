@@ -1,11 +1,10 @@
 """Commands of a store in memory; each function runs inside an atomic step."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from windlass.core import commands
-from windlass.core.job import Claim, Enqueued
-from windlass.core.requests import CancelOutcome, Changed, Renewed, SettleResult
+from windlass.core.job import Enqueued
+from windlass.core.requests import CancelOutcome, Changed, Claimed, Renewed, SettleResult
 from windlass.core.schedule import Fired
 from windlass.core.store_calls import table_of
 from windlass.core.topics import PAUSES, lock_topic
@@ -19,15 +18,15 @@ def enqueue(state: MemoryState, command: commands.EnqueueJobs) -> list[Enqueued]
     return enqueuing.enqueue(state.table, command.jobs, state.now)
 
 
-def claim(state: MemoryState, command: commands.ClaimJobs) -> list[Claim]:
+def claim(state: MemoryState, command: commands.ClaimJobs) -> Claimed:
     """Give ready jobs to the caller."""
     ready = queues.ready(state.table.queues, command.request, state.now)
-    return claiming.claim(state.table, ready, command.request, state.rng, state.now)
+    return Claimed(claiming.claim(state.table, ready, command.request, state.rng, state.now))
 
 
-def claim_again(state: MemoryState, claims: Sequence[Claim]) -> list[Claim]:
+def claim_again(state: MemoryState, claimed: Claimed) -> Claimed:
     """Return those of an earlier reply that still hold their job."""
-    return claiming.still_held(state.table, [(claim.job.id, claim.token) for claim in claims])
+    return Claimed(claiming.still_held(state.table, [(claim.job.id, claim.token) for claim in claimed.jobs]))
 
 
 def settle(state: MemoryState, command: commands.SettleClaims) -> list[SettleResult]:
@@ -65,11 +64,12 @@ def reschedule(state: MemoryState, command: commands.RescheduleJobs) -> list[Cha
     return [steering.reschedule(state.table, job_id, command.run_at, state.now) for job_id in command.ids]
 
 
-def set_paused(state: MemoryState, command: commands.SetPaused) -> None:
-    """Stop or start giving claims from a queue."""
+def set_queue_settings(state: MemoryState, command: commands.SetQueueSettings) -> None:
+    """Set settings of a queue, such as whether it gives claims."""
     queue = state.table.queue(command.queue)
-    queue.paused = command.paused
-    state.table.news.add(PAUSES if command.paused else queue.topic)
+    queue.set_settings(queue.settings.changed(command.settings, command.layer))
+    if command.settings.paused is not None:
+        state.table.news.add(PAUSES if command.settings.paused else queue.topic)
 
 
 def write_schedule(state: MemoryState, command: commands.WriteSchedule) -> int | None:
@@ -130,7 +130,7 @@ COMMANDS: Final = table_of(
     commands.RetryJobs.by(retry),
     commands.DeleteJobs.by(delete),
     commands.RescheduleJobs.by(reschedule),
-    commands.SetPaused.by(set_paused),
+    commands.SetQueueSettings.by(set_queue_settings),
     commands.RescueClaims.by(maintenance.rescue),
     commands.PromoteJobs.by(maintenance.promote),
     commands.PruneRecords.by(maintenance.prune),

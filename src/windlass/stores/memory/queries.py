@@ -14,6 +14,7 @@ from windlass.core.filters import JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.looks import AuditEntry, DeadJob, Death, Finding, Glance, JobPage, Place, ServerRecord
+from windlass.core.queue_settings import NO_SETTINGS, StoredSettings
 from windlass.core.schedule import DueSchedules, ScheduleList
 from windlass.core.states import State
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount, Totals
@@ -152,10 +153,11 @@ def stats(state: MemoryState, query: queries.GetStats) -> list[QueueStats]:
     return [known[name].stats() for name in names if name in known]
 
 
-def paused(state: MemoryState, query: queries.GetPaused) -> list[str]:
-    """Return those of the queues that are paused, in their order."""
+def queue_settings(state: MemoryState, query: queries.GetQueueSettings) -> dict[str, StoredSettings]:
+    """Return the settings of those of the queues that have any."""
     known = state.table.queues
-    return [name for name in query.queues if name in known and known[name].paused]
+    found = {name: known[name].settings.settings for name in query.queues if name in known}
+    return {name: settings for name, settings in found.items() if settings != NO_SETTINGS}
 
 
 def kinds(state: MemoryState, query: queries.ListKinds) -> list[str]:
@@ -248,7 +250,7 @@ QUERIES: Final = table_of(
     queries.GetPosition.by(position),
     queries.GetDueTime.by(due_in),
     queries.GetStats.by(stats),
-    queries.GetPaused.by(paused),
+    queries.GetQueueSettings.by(queue_settings),
     queries.ListKinds.by(kinds),
     queries.CountWaiting.by(waiting),
     queries.GetMinutes.by(minutes),

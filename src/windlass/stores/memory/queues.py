@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from heapq import heapify, heappop, heappush, heapreplace
 
+from windlass.core.queue_settings import NO_ROW, SettingsRow
 from windlass.core.requests import ClaimRequest
 from windlass.core.states import ENDS, State
 from windlass.core.stats import KindStats, QueueStats, Totals
@@ -68,17 +69,23 @@ class Line:
 class Queue:
     """A named line of jobs. A job stands in one timeline at a time, that of its state, so counts need no keeping."""
 
-    __slots__ = ("_lines", "due", "ends", "leases", "name", "paused", "tally", "topic")
+    __slots__ = ("_lines", "due", "ends", "leases", "name", "paused", "settings", "tally", "topic")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.topic = queue_topic(name)
+        self.settings = NO_ROW
         self.paused = False
         self._lines: dict[str | None, Line] = {}
         self.due: Timeline[Record] = Timeline()
         self.leases: Timeline[Record] = Timeline()
         self.ends: dict[State, Timeline[Record]] = {state: Timeline() for state in State if state in ENDS}
         self.tally = Tally()
+
+    def set_settings(self, settings: SettingsRow) -> None:
+        """Keep other settings, which each claim reads."""
+        self.settings = settings
+        self.paused = settings.settings.paused is True
 
     def join(self, record: Record) -> None:
         """Let a new job, which is pending, wait in its line."""

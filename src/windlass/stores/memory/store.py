@@ -8,10 +8,10 @@ from typing import Any, Final, TypeVar, cast
 from windlass.core.clock import Clock, Rng
 from windlass.core.commands import COMMANDS, ClaimJobs, EnqueueJobs, SettleClaims
 from windlass.core.errors import NotTransactional, StoreMoved
-from windlass.core.job import Claim, Enqueued, PreparedJob
+from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.joined_transaction import BorrowedConnection, JoinedTransaction
 from windlass.core.queries import QUERIES
-from windlass.core.requests import ClaimRequest, Settlement, SettleResult
+from windlass.core.requests import Claimed, ClaimRequest, Settlement, SettleResult
 from windlass.core.store import Features, Store
 from windlass.core.store_calls import Command, Query, RepeatSafety, check_tables
 from windlass.core.topics import Hub, Topic
@@ -87,7 +87,7 @@ class MemoryStore(Store):
         """Enqueue jobs, all or none."""
         return self._execute(commands.enqueue, EnqueueJobs(jobs), request_id)
 
-    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Claimed:
         """Give ready jobs to the caller; a repeat gives those that are still held."""
         return self._execute(commands.claim, ClaimJobs(request), request_id, commands.claim_again)
 
@@ -125,5 +125,5 @@ class MemoryStore(Store):
                 raise StoreMoved(house.moved.to)
             reply = run(state, command)
             if key is not None:
-                house.receipts[key] = Receipt(state.now, _copy(state, reply))
+                house.receipts[key] = Receipt(state.now, again(state, reply))
             return reply

@@ -8,7 +8,7 @@ from typing import Final
 
 from windlass.core.errors import WindlassError
 from windlass.core.job import Claim, Failure
-from windlass.core.requests import ClaimRequest, Settlement, SettleResult
+from windlass.core.requests import Claimed, ClaimRequest, Settlement, SettleResult
 from windlass.core.verdict import ToDead
 from windlass.kit.damage import dead_reason
 from windlass.stores.postgres.enqueuer import PATIENCE
@@ -43,14 +43,14 @@ class Claimer:
         self._new_request_id = new_request_id
         self._strangers_until: dict[str, float] = {}
 
-    async def claim(self, request: ClaimRequest, request_id: str | None) -> list[Claim]:
+    async def claim(self, request: ClaimRequest, request_id: str | None) -> Claimed:
         """Give up to `limit` jobs; a request that was served before is given the same ones."""
         if request.limit < 1 or not request.queues:
-            return []
+            return Claimed([])
         request = request._replace(queues=list(dict.fromkeys(request.queues)))
         claims = await self._claim(request, request_id)
         self._claimed(claims)
-        return claims
+        return Claimed(claims)
 
     async def _claim(self, request: ClaimRequest, request_id: str | None) -> list[Claim]:
         choose = request.by_priority or self._strangers_ahead(request)

@@ -59,10 +59,10 @@ async def note(room: Room, command: commands.WriteNotes) -> Sequence[bool | None
     return [next(again) if done is None else done for done in written]
 
 
-async def set_paused(room: Room, command: commands.SetPaused) -> None:
-    """Stop or start giving claims from a queue; after a pause, wait for the claims that began before."""
-    await execute(room, operate.set_paused, command)
-    if command.paused:
+async def set_queue_settings(room: Room, command: commands.SetQueueSettings) -> None:
+    """Set settings of a queue; after a pause, wait for the claims that began before."""
+    await execute(room, operate.set_queue_settings, command)
+    if command.settings.paused:
         await room.runner.run(lambda _: operate.barrier())
 
 
@@ -153,7 +153,7 @@ async def check_store(room: Room, query: queries.CheckStore) -> list[Finding]:
 COMMANDS: Final = table_of(
     commands.RenewClaims.by_coroutine(renew),
     commands.WriteNotes.by_coroutine(note),
-    commands.SetPaused.by_coroutine(set_paused),
+    commands.SetQueueSettings.by_coroutine(set_queue_settings),
     commands.RescueClaims.by_coroutine(rescue_claims),
     # without a receipt, though its repeat is no repeat of the same: a server promotes each second, and would write a
     # row each time

@@ -16,6 +16,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.looks import AuditEntry, Glance, Place, ServerRecord
 from windlass.core.names import MAX_KEY
+from windlass.core.queue_settings import StoredSettings
 from windlass.core.states import State
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.core.store_calls import table_of
@@ -124,12 +125,11 @@ def due_in(changes: Changes, query: queries.GetDueTime) -> Work[timedelta | None
     return None if wait is None else max(ZERO, wait)
 
 
-def paused(changes: Changes, query: queries.GetPaused) -> Work[list[str]]:
-    """Return those of the queues that are paused, in their order."""
+def queue_settings(changes: Changes, query: queries.GetQueueSettings) -> Work[dict[str, StoredSettings]]:
+    """Return the settings of those of the queues that have any."""
     del changes
     rows = yield Statement("paused", [list(query.queues)])
-    found = {row[0] for row in rows}
-    return [queue for queue in query.queues if queue in found]
+    return {row[0]: StoredSettings(paused=True) for row in rows}
 
 
 def kinds(changes: Changes, query: queries.ListKinds) -> Work[list[str]]:
@@ -242,7 +242,7 @@ READS: Final = table_of(
     queries.GetPosition.by_generator(position),
     queries.GetDueTime.by_generator(due_in),
     queries.GetStats.by_generator(stats),
-    queries.GetPaused.by_generator(paused),
+    queries.GetQueueSettings.by_generator(queue_settings),
     queries.ListKinds.by_generator(kinds),
     queries.CountWaiting.by_generator(waiting),
     queries.GetMinutes.by_generator(minutes),

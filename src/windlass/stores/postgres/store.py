@@ -9,10 +9,10 @@ from typing import Any, Final, TypeVar, cast
 from windlass.core.clock import Clock, Rng
 from windlass.core.commands import COMMANDS
 from windlass.core.errors import ClientClosed
-from windlass.core.job import Claim, Enqueued, PreparedJob
+from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.joined_transaction import BorrowedConnection, JoinedTransaction
 from windlass.core.queries import QUERIES
-from windlass.core.requests import ClaimRequest, Settlement, SettleResult
+from windlass.core.requests import Claimed, ClaimRequest, Settlement, SettleResult
 from windlass.core.store import Features, Store
 from windlass.core.store_calls import Command, Query, check_tables
 from windlass.core.topics import Hub, Topic
@@ -103,7 +103,7 @@ class PostgresStore(Store):
         room = self._here() or await self._reopen()
         return await room.enqueuer.enqueue(jobs, of_kind("enqueue", request_id))
 
-    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Claimed:
         """Give ready jobs to the caller."""
         room = self._here() or await self._reopen()
         return await room.claimer.claim(request, of_kind("claim", request_id))

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from windlass.core.job import Claim
-from windlass.core.requests import ClaimRequest
+from windlass.core.requests import Claimed, ClaimRequest
 from windlass.kit.request_names import of_kind
 from windlass.stores.redis.caller import Caller
 from windlass.stores.redis.damaged import left_out, log_set_aside
@@ -30,9 +30,9 @@ class ClaimBatch(NamedTuple):
     cut: bool = False
 
 
-async def claim(caller: Caller, request: ClaimRequest, request_id: str | None) -> list[Claim]:
+async def claim(caller: Caller, request: ClaimRequest, request_id: str | None) -> Claimed:
     """Give up to `limit` ready jobs, fewer where they are large."""
-    return (await give(caller, request, request_id)).claims
+    return Claimed((await give(caller, request, request_id)).claims)
 
 
 async def give(caller: Caller, request: ClaimRequest, request_id: str | None) -> ClaimBatch:

@@ -93,9 +93,11 @@ async def _outcomes(caller: Caller, command: Command[Any], name: str, ask: Ask) 
     return cast("list[str]", outcomes)
 
 
-async def set_paused(caller: Caller, command: commands.SetPaused) -> None:
-    """Stop or start giving claims from a queue."""
-    await caller.execute(command, "pause", {"queue": command.queue, "paused": command.paused})
+async def set_queue_settings(caller: Caller, command: commands.SetQueueSettings) -> None:
+    """Set settings of a queue, such as whether it gives claims."""
+    paused = command.settings.paused
+    if paused is not None:
+        await caller.execute(command, "pause", {"queue": command.queue, "paused": paused})
 
 
 async def rescue(caller: Caller, command: commands.RescueClaims) -> list[Rescued]:
@@ -219,7 +221,7 @@ COMMANDS: Final = table_of(
     commands.RetryJobs.by_coroutine(retry),
     commands.DeleteJobs.by_coroutine(delete),
     commands.RescheduleJobs.by_coroutine(reschedule),
-    commands.SetPaused.by_coroutine(set_paused),
+    commands.SetQueueSettings.by_coroutine(set_queue_settings),
     commands.RescueClaims.by_coroutine(rescue),
     commands.PromoteJobs.by_coroutine(promote),
     commands.PruneRecords.by_coroutine(prune),

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Sequence
 from typing import Final, TypeVar
 
 from windlass.core.commands import COMMANDS
-from windlass.core.job import Claim, Enqueued, PreparedJob
+from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.queries import QUERIES, CheckStore
-from windlass.core.requests import ClaimRequest, Settlement, SettleResult
+from windlass.core.requests import Claimed, ClaimRequest, Settlement, SettleResult
 from windlass.core.store_calls import Command, Query, RepeatSafety, check_tables
 from windlass.kit.request_names import of_kind
 from windlass.stores.redis import commands, queries, store_move
@@ -52,7 +52,7 @@ class Keyspace:
         """Enqueue jobs, all or none."""
         return self._enqueuer.enqueue(jobs, request_id)
 
-    def claim(self, request: ClaimRequest, request_id: str | None) -> Awaitable[list[Claim]]:
+    def claim(self, request: ClaimRequest, request_id: str | None) -> Awaitable[Claimed]:
         """Give ready jobs to the caller."""
         return claim(self.caller, request, request_id)
 

@@ -13,6 +13,7 @@ from windlass.core.duration import from_micros, to_micros
 from windlass.core.ids import JobId
 from windlass.core.job import Job, Token
 from windlass.core.looks import AuditEntry, DeadJob, Death, Glance, JobPage, Place, ServerRecord
+from windlass.core.queue_settings import StoredSettings
 from windlass.core.schedule import DueSchedules, Schedule, ScheduleList
 from windlass.core.states import State
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
@@ -156,9 +157,10 @@ async def due_in(caller: Caller, query: queries.GetDueTime) -> timedelta | None:
     return None if micros is None else timedelta(microseconds=micros)
 
 
-async def paused(caller: Caller, query: queries.GetPaused) -> list[str]:
-    """Return which queues are paused."""
-    return cast("list[str]", _decode(await caller.look("paused", {"queues": list(query.queues)})))
+async def queue_settings(caller: Caller, query: queries.GetQueueSettings) -> dict[str, StoredSettings]:
+    """Return the settings of those of the queues that have any."""
+    paused = cast("list[str]", _decode(await caller.look("paused", {"queues": list(query.queues)})))
+    return {queue: StoredSettings(paused=True) for queue in paused}
 
 
 async def kinds(caller: Caller, query: queries.ListKinds) -> list[str]:
@@ -287,7 +289,7 @@ QUERIES: Final = table_of(
     queries.GetPosition.by_coroutine(position),
     queries.GetDueTime.by_coroutine(due_in),
     queries.GetStats.by_coroutine(stats),
-    queries.GetPaused.by_coroutine(paused),
+    queries.GetQueueSettings.by_coroutine(queue_settings),
     queries.ListKinds.by_coroutine(kinds),
     queries.CountWaiting.by_coroutine(waiting),
     queries.GetMinutes.by_coroutine(minutes),

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Final, TypeVar, cast
 
 from windlass.core.commands import COMMANDS, UnpackJobs
-from windlass.core.job import Claim, Enqueued, PreparedJob
+from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.queries import QUERIES, CheckStore, GetMoved
-from windlass.core.requests import ClaimRequest, Settlement, SettleResult
+from windlass.core.requests import Claimed, ClaimRequest, Settlement, SettleResult
 from windlass.core.store_calls import Command, Part, Query, StoreCall, check_tables
 from windlass.stores.redis import keyspace, spread_commands, spread_queries, spread_schedules, spread_store_move
 from windlass.stores.redis.one_queue import refusal
@@ -63,7 +63,7 @@ class Spread:
             raise refused
         return await (await self._queues.taking(jobs[0].queue)).enqueue(jobs, request_id)
 
-    async def claim(self, request: ClaimRequest, request_id: str | None) -> list[Claim]:
+    async def claim(self, request: ClaimRequest, request_id: str | None) -> Claimed:
         """Give up to `limit` ready jobs, one queue after the other."""
         return await spread_commands.claim(self._queues, request, request_id)
 

@@ -14,6 +14,7 @@ from windlass.core.job import Claim
 from windlass.core.requests import (
     CancelOutcome,
     Changed,
+    Claimed,
     ClaimRequest,
     Renewed,
     Rescued,
@@ -36,7 +37,7 @@ _NOT_KNOWN: Final = Renewed(datetime.fromtimestamp(0, UTC), cancel_requested=Fal
 """Stands for a claim in a queue that does not answer: no end is known to which it holds."""
 
 
-async def claim(queues: Queues, request: ClaimRequest, request_id: str | None) -> list[Claim]:
+async def claim(queues: Queues, request: ClaimRequest, request_id: str | None) -> Claimed:
     """Give up to `limit` ready jobs, one queue after the other."""
     names = list(dict.fromkeys(request.queues))
     if request.by_priority and len(names) > 1:
@@ -59,7 +60,7 @@ async def claim(queues: Queues, request: ClaimRequest, request_id: str | None) -
         await queues.refuse_if_moved()
     # rescue must find them when this process dies
     await queues.seen(claim.job.queue for claim in claims)
-    return claims
+    return Claimed(claims)
 
 
 async def settle(queues: Queues, settlements: Sequence[Settlement], request_id: str | None) -> list[SettleResult]:

@@ -12,6 +12,7 @@ from windlass.core import queries
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.looks import DeadJob, Glance, JobPage, Place
+from windlass.core.queue_settings import StoredSettings
 from windlass.core.schedule import DueSchedules, ScheduleList
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats
 from windlass.core.store_calls import Part, Query, table_of
@@ -121,9 +122,10 @@ async def stats(queues: Queues, query: queries.GetStats) -> list[QueueStats]:
     return _chained(await _ask_each(queues, query))
 
 
-async def paused(queues: Queues, query: queries.GetPaused) -> list[str]:
-    """Return which queues are paused, of those that answer."""
-    return _chained(await _ask_each(queues, query, is_enough=bool))
+async def queue_settings(queues: Queues, query: queries.GetQueueSettings) -> dict[str, StoredSettings]:
+    """Return the settings of those of the queues that have any, of those that answer."""
+    found = await _ask_each(queues, query, is_enough=bool)
+    return {queue: settings for part in found for queue, settings in part.items()}
 
 
 async def waiting(queues: Queues, query: queries.CountWaiting) -> list[KindStats]:
@@ -202,7 +204,7 @@ QUERIES: Final = table_of(
     queries.GetPosition.by_coroutine(position),
     queries.GetDueTime.by_coroutine(due_in),
     queries.GetStats.by_coroutine(stats),
-    queries.GetPaused.by_coroutine(paused),
+    queries.GetQueueSettings.by_coroutine(queue_settings),
     queries.CountWaiting.by_coroutine(waiting),
     queries.GetMinutes.by_coroutine(minutes),
     queries.ListSchedules.by_coroutine(schedules),

@@ -7,11 +7,11 @@ from typing import Any, Final, TypeVar, cast
 
 from windlass.core.clock import Clock, Rng
 from windlass.core.errors import ClientClosed, NotTransactional
-from windlass.core.job import Claim, Enqueued, PreparedJob
+from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.joined_transaction import BorrowedConnection, JoinedTransaction
 from windlass.core.looks import Finding
 from windlass.core.queries import CheckStore, GetMoved
-from windlass.core.requests import ClaimRequest, Settlement, SettleResult
+from windlass.core.requests import Claimed, ClaimRequest, Settlement, SettleResult
 from windlass.core.store import Features, Store
 from windlass.core.store_calls import Command, Query
 from windlass.core.topics import Hub, Topic
@@ -92,7 +92,7 @@ class RedisStore(Store):
         """Enqueue jobs, all or none."""
         return await (await self._here()).calls.enqueue(jobs, request_id)
 
-    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Claimed:
         """Give ready jobs to the caller."""
         return await (await self._here()).calls.claim(request, request_id)
 

@@ -43,7 +43,7 @@ STEPS: Final = table_of(
     commands.RetryJobs.by_coroutine(steer.retry),
     commands.DeleteJobs.by_coroutine(steer.delete),
     commands.RescheduleJobs.by_coroutine(steer.reschedule),
-    commands.SetPaused.by_coroutine(steer.set_paused),
+    commands.SetQueueSettings.by_coroutine(steer.set_queue_settings),
     commands.RescueClaims.by_coroutine(steer.rescue),
     commands.PromoteJobs.by_coroutine(steer.promote),
     steer.PruneJobs.by_coroutine(steer.prune),

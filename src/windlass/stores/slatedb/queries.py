@@ -93,7 +93,7 @@ QUERIES: Final = table_of(
     queries.ListDeadJobs.by_coroutine(newest_jobs.dead),
     queries.GetPosition.by_coroutine(place.position),
     queries.GetStats.by_coroutine(queue_looks.stats),
-    queries.GetPaused.by_coroutine(queue_looks.paused),
+    queries.GetQueueSettings.by_coroutine(queue_looks.queue_settings),
     queries.ListKinds.by_coroutine(queue_looks.kinds),
     queries.CountWaiting.by_coroutine(queue_looks.waiting),
     queries.GetMinutes.by_coroutine(queue_looks.minutes),

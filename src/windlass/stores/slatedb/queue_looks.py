@@ -4,7 +4,8 @@ from collections import Counter
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from windlass.core.queries import CountWaiting, GetMinutes, GetPaused, GetStats, GetTimings, ListKinds
+from windlass.core.queries import CountWaiting, GetMinutes, GetQueueSettings, GetStats, GetTimings, ListKinds
+from windlass.core.queue_settings import StoredSettings
 from windlass.core.states import State
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.stores.slatedb import keys, records
@@ -98,11 +99,12 @@ async def _oldest_by_priority(view: View, queue: str, kind: str | None) -> list[
     return times
 
 
-async def paused(state: ReadState, query: GetPaused) -> list[str]:
-    """Return those of the queues that are paused, in their order."""
+async def queue_settings(state: ReadState, query: GetQueueSettings) -> dict[str, StoredSettings]:
+    """Return the settings of those of the queues that have any."""
     view, wanted = state.view, [keys.queue_record(queue) for queue in query.queues]
     values = zip(query.queues, wanted, await gets(view, wanted), strict=True)
-    return [queue for queue, key, value in values if value is not None and (await read_row(view, key, value)).paused]
+    found = {queue: await read_row(view, key, value) for queue, key, value in values if value is not None}
+    return {queue: StoredSettings(paused=True) for queue, kept in found.items() if kept.paused}
 
 
 async def kinds(state: ReadState, query: ListKinds) -> list[str]:

@@ -207,8 +207,8 @@ class Room:
     def _give_back(self, call: PendingCall, result: Any) -> None:  # noqa: ANN401 - what the call was answered
         """Put jobs back that were claimed for a caller who has gone."""
         self._remember(call, result)
-        if isinstance(call.value, ClaimJobs) and not isinstance(result, BaseException) and result:
-            self._put(PendingCall(GiveBackClaims(call.value, call.request_id, result)))
+        if isinstance(call.value, ClaimJobs) and not isinstance(result, BaseException) and result.jobs:
+            self._put(PendingCall(GiveBackClaims(call.value, call.request_id, result.jobs)))
         elif isinstance(call.value, GiveBackClaims) and not self.stopping:
             # a close waits for no bucket
             self._give_back_later(call)

@@ -7,10 +7,10 @@ from typing import Any, Final, TypeVar
 from windlass.core.clock import Clock, Rng
 from windlass.core.commands import COMMANDS, ClaimJobs, EnqueueJobs, PruneRecords, SettleClaims
 from windlass.core.errors import ClientClosed, NotTransactional
-from windlass.core.job import Claim, Enqueued, PreparedJob
+from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.joined_transaction import BorrowedConnection, JoinedTransaction
 from windlass.core.queries import QUERIES
-from windlass.core.requests import ClaimRequest, Settlement, SettleResult
+from windlass.core.requests import Claimed, ClaimRequest, Settlement, SettleResult
 from windlass.core.store import Features, Store
 from windlass.core.store_calls import Command, Query, RepeatSafety, check_tables, table_of
 from windlass.core.topics import Topic
@@ -118,7 +118,7 @@ class SlateStore(Store):
         """Enqueue jobs, all or none, in their order."""
         return await self._open_room.submit(EnqueueJobs(jobs), request_id)
 
-    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> list[Claim]:
+    async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Claimed:
         """Give ready jobs to the caller; a repeat gives those that are still held."""
         return await self._open_room.submit(ClaimJobs(request), request_id)
 

@@ -33,7 +33,7 @@ STEPS: Final = table_of(
     commands.RetryJobs.by(operate.retry),
     commands.DeleteJobs.by(operate.delete),
     commands.RescheduleJobs.by(operate.reschedule),
-    commands.SetPaused.by(operate.set_paused),
+    commands.SetQueueSettings.by(operate.set_queue_settings),
     commands.RescueClaims.by(rescue.rescue),
     commands.PromoteJobs.by(promote.promote),
     commands.PruneRecords.by(prune.prune),

@@ -15,6 +15,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.looks import AuditEntry, Glance, Place, ServerRecord
 from windlass.core.names import LOG_LINES_KEPT
+from windlass.core.queue_settings import StoredSettings
 from windlass.core.states import State
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.core.store_calls import table_of
@@ -166,11 +167,10 @@ def due_in(snapshot: Snapshot, query: queries.GetDueTime) -> timedelta | None:
     return max(ZERO, from_micros(min(times)) - now) if times else None
 
 
-def paused(snapshot: Snapshot, query: queries.GetPaused) -> list[str]:
-    """Return those of the queues that are paused, in their order."""
+def queue_settings(snapshot: Snapshot, query: queries.GetQueueSettings) -> dict[str, StoredSettings]:
+    """Return the settings of those of the queues that have any."""
     rows = snapshot.cursor.execute(sql("paused_of"), {"queues": json_list(list(query.queues))}).fetchall()
-    found = {row[0] for row in rows}
-    return [queue for queue in query.queues if queue in found]
+    return {row[0]: StoredSettings(paused=True) for row in rows}
 
 
 def kinds(snapshot: Snapshot, query: queries.ListKinds) -> list[str]:
@@ -294,7 +294,7 @@ QUERIES: Final = table_of(
     queries.GetPosition.by(position),
     queries.GetDueTime.by(due_in),
     queries.GetStats.by(stats),
-    queries.GetPaused.by(paused),
+    queries.GetQueueSettings.by(queue_settings),
     queries.ListKinds.by(kinds),
     queries.CountWaiting.by(waiting),
     queries.GetMinutes.by(minutes),

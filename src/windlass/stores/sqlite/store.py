@@ -11,10 +11,10 @@ from typing import Final, Literal, TypeVar, cast
 from windlass.core.clock import Clock, Rng
 from windlass.core.commands import ClaimJobs, EnqueueJobs, SettleClaims
 from windlass.core.errors import ClientClosed
-from windlass.core.job import Claim, Enqueued, PreparedJob
+from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.joined_transaction import BorrowedConnection, JoinedTransaction
 from windlass.core.queries import QUERIES
-from windlass.core.requests import ClaimRequest, Settlement, SettleResult
+from windlass.core.requests import Claimed, ClaimRequest, Settlement, SettleResult
 from windlass.core.store import Features, Store
 from windlass.core.store_calls import Command, Query, check_tables
 from windlass.core.topics import Hub, Topic
@@ -129,7 +129,7 @@ class SqliteStore(Store):
         """Enqueue jobs, all or none."""
         return self._write(EnqueueJobs(jobs), request_id and of_kind("enqueue", request_id))
 
-    def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Awaitable[list[Claim]]:
+    def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Awaitable[Claimed]:
         """Give ready jobs to the caller."""
         return self._write(ClaimJobs(request), request_id and of_kind("claim", request_id))
 

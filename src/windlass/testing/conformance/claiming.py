@@ -43,7 +43,7 @@ async def test_an_empty_queue_gives_nothing(client: Client, store: Store) -> Non
     assert await client.claim("email") is None
     assert await client.claim_many(["email", "other"], limit=10) == []
     assert await client.claim_many([], limit=10) == []
-    assert await store.claim(wanting("email", limit=0)) == []
+    assert (await store.claim(wanting("email", limit=0))).jobs == []
 
 
 async def test_an_acked_job_is_not_given_again(client: Client) -> None:
@@ -102,7 +102,7 @@ async def test_rivals_share_the_jobs_and_no_job_twice(client: Client) -> None:
 async def test_each_claimed_job_has_a_token_of_its_own(store: Store) -> None:
     await store.enqueue([a_job() for _ in range(20)])
 
-    claims = await store.claim(wanting(limit=20))
+    claims = (await store.claim(wanting(limit=20))).jobs
 
     assert len({claim.token for claim in claims}) == 20
     assert all(len(claim.token) >= 16 for claim in claims)

@@ -176,7 +176,7 @@ async def test_what_waits_is_counted_by_queue_and_kind(store: Store, clock: Fake
     kinds = [None, "send", "archive", "send", None, "run", "done", "later"]
     await store.enqueue([a_job(kind=kind, delay=SECOND if kind == "later" else None) for kind in kinds])
     await enqueue_each(store, a_job("a/raw"), a_job("b", kind="send"))
-    [claim] = await store.claim(ClaimRequest(["default"], 1, MINUTE, ["done"]))
+    [claim] = (await store.claim(ClaimRequest(["default"], 1, MINUTE, ["done"]))).jobs
     await store.settle([settlement(claim)])
     await store.claim(ClaimRequest(["default"], 1, MINUTE, ["run"]))
     await store.set_paused("b", paused=True)

@@ -99,7 +99,7 @@ async def test_stale_progress_is_refused(store: Store) -> None:
 
 async def test_the_token_of_another_job_is_stale(store: Store) -> None:
     await store.enqueue([a_job(), a_job()])
-    one, other = await store.claim(wanting(limit=2))
+    one, other = (await store.claim(wanting(limit=2))).jobs
 
     answers = await store.settle([Settlement(one.job.id, other.token, ToSucceeded())])
 
@@ -126,7 +126,7 @@ async def test_a_token_that_was_never_given_is_stale(store: Store) -> None:
 
 async def test_a_token_holds_its_own_job_and_no_other(store: Store) -> None:
     await store.enqueue([a_job(), a_job()])
-    one, other = await store.claim(wanting(limit=2))
+    one, other = (await store.claim(wanting(limit=2))).jobs
     crossed = [Settlement(one.job.id, other.token, ToSucceeded()), Settlement(other.job.id, one.token, ToSucceeded())]
 
     assert await store.settle(crossed) == [Settled.LOST, Settled.LOST]
@@ -138,10 +138,10 @@ async def test_stale_and_valid_settlements_share_a_batch(store: Store, clock: Fa
     """The jobs were claimed together, rescued together and claimed together again."""
     jobs = [a_job() for _ in range(6)]
     await store.enqueue(jobs)
-    stale = await store.claim(wanting(limit=6, lease=SECOND))
+    stale = (await store.claim(wanting(limit=6, lease=SECOND))).jobs
     clock.advance(SECOND)
     await store.rescue(RescueRequest(), KEEP_ALL)
-    valid = await store.claim(wanting(limit=6))
+    valid = (await store.claim(wanting(limit=6))).jobs
     mixed = [settlement(claim) for pair in zip(stale[:3], valid[3:], strict=True) for claim in pair]
 
     answers = await store.settle(mixed)
@@ -153,10 +153,10 @@ async def test_stale_and_valid_settlements_share_a_batch(store: Store, clock: Fa
 
 async def test_stale_and_valid_renewals_share_a_batch(store: Store, clock: FakeClock) -> None:
     await store.enqueue([a_job() for _ in range(4)])
-    stale = await store.claim(wanting(limit=4, lease=SECOND))
+    stale = (await store.claim(wanting(limit=4, lease=SECOND))).jobs
     clock.advance(SECOND)
     await store.rescue(RescueRequest(), KEEP_ALL)
-    valid = await store.claim(wanting(limit=4))
+    valid = (await store.claim(wanting(limit=4))).jobs
     held = [(claim.job.id, claim.token) for claim in (stale[0], valid[1], stale[2], valid[3])]
 
     renewed = await store.renew(held, MINUTE)

@@ -124,7 +124,7 @@ async def test_those_that_are_found_by_a_field_are_on_one_page_each_however_far_
     jobs = [job for one in wanted for job in (one, *(a_job(kind="mail") for _ in range(25)))]
     await store.enqueue([parent, *jobs])
     rare = ClaimRequest(("default",), 2, HOUR, ["rare"], None)
-    dead, _ = await store.claim(rare)
+    dead, _ = (await store.claim(rare)).jobs
     await store.settle([settlement(dead, ToDead(Failure("x", "Boom")))])
     alike = (
         JobFilter(parent_id=parent.id),
@@ -153,7 +153,7 @@ async def test_those_of_a_kind_are_found_far_apart_whatever_they_are_doing(store
         await store.enqueue([job])
         await store.enqueue([a_job(kind="mail") for _ in range(25)])
         clock.advance(SECOND)
-    done, dead, running = await store.claim(ClaimRequest(("a", "b"), 3, HOUR, ["rare"], None))
+    done, dead, running = (await store.claim(ClaimRequest(("a", "b"), 3, HOUR, ["rare"], None))).jobs
     await store.settle([settlement(done), settlement(dead, ToDead(Failure("x", "Boom")))])
     await store.cancel([wanted[7].id], KEEP_ALL)
     newest = [job.id for job in wanted[::-1]]

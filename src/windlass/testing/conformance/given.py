@@ -120,7 +120,7 @@ async def enqueue_each(store: Store, *jobs: PreparedJob) -> None:
 
 async def claim_one(store: Store, *queues: str, lease: timedelta = MINUTE, worker: str | None = None) -> Claim:
     """Return the next claim; there must be one."""
-    [claim] = await store.claim(wanting(*queues, lease=lease, worker=worker))
+    [claim] = (await store.claim(wanting(*queues, lease=lease, worker=worker))).jobs
     return claim
 
 

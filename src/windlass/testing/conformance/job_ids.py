@@ -206,7 +206,7 @@ async def test_a_refused_call_may_be_repeated_once_the_id_is_free(store: Store, 
     for _ in range(2):
         with pytest.raises(IdConflict):
             await store.enqueue([other], request_id=name)
-    [claim] = await store.claim(wanting())
+    [claim] = (await store.claim(wanting())).jobs
     await store.settle([settlement(claim, keep=False)])
 
     assert await store.enqueue([other], request_id=name) == [Enqueued(other.id, created=True)]
@@ -215,7 +215,7 @@ async def test_a_refused_call_may_be_repeated_once_the_id_is_free(store: Store, 
 
 async def test_a_follow_up_whose_id_is_taken_refuses_its_settlement_alone(store: Store, reach: Reach) -> None:
     await store.enqueue([a_job() for _ in range(3)])
-    first, second, third = await store.claim(wanting(limit=3))
+    first, second, third = (await store.claim(wanting(limit=3))).jobs
     other = a_job(reach.queue("next"), kind="other")._replace(id=first.job.id)
     refused = settlement(second)._replace(then=[a_job(other.queue), other], kv=reach.kv({b"k": b"v"}))
     asked = [settlement(first), refused, settlement(third)]
@@ -284,7 +284,7 @@ async def test_a_taken_id_leaves_the_callers_transaction_as_it_was(transactional
 async def test_a_settlement_in_a_transaction_is_refused_by_a_taken_id(transactional: Store) -> None:
     store = transactional
     await store.enqueue([a_job(), a_job()])
-    first, second = await store.claim(wanting(limit=2))
+    first, second = (await store.claim(wanting(limit=2))).jobs
     other = a_job("next", kind="other")._replace(id=first.job.id)
 
     async with store.transaction() as connection:

@@ -99,7 +99,7 @@ async def test_a_store_that_was_moved_begins_nothing_new(store: Store, clock: Fa
 
 async def _three_claims(store: Store) -> list[Claim]:
     await store.enqueue([a_job() for _ in range(3)])
-    return await store.claim(wanting(limit=3))
+    return (await store.claim(wanting(limit=3))).jobs
 
 
 async def test_what_is_running_in_a_store_that_was_moved_goes_on_to_its_end(store: Store, reach: Reach) -> None:
@@ -143,11 +143,11 @@ async def test_services_go_on_in_a_store_that_was_moved(store: Store, clock: Fak
 async def test_a_call_that_is_repeated_after_the_move_has_its_first_answer(store: Store) -> None:
     job = a_job()
     await store.enqueue([job], request_id="enqueue-1")
-    [claim] = await store.claim(wanting(), request_id="claim-1")
+    [claim] = (await store.claim(wanting(), request_id="claim-1")).jobs
     await store.set_moved(AWAY)
 
     assert await store.enqueue([job], request_id="enqueue-1") == [Enqueued(job.id, created=True)]
-    assert [each.token for each in await store.claim(wanting(), request_id="claim-1")] == [claim.token]
+    assert [each.token for each in (await store.claim(wanting(), request_id="claim-1")).jobs] == [claim.token]
 
 
 async def test_a_store_may_be_opened_for_jobs_again(store: Store, clock: FakeClock) -> None:

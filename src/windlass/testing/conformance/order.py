@@ -108,11 +108,11 @@ async def test_a_released_job_keeps_its_place(client: Client, clock: FakeClock) 
 async def test_jobs_that_are_released_together_keep_their_places(store: Store) -> None:
     jobs = [a_job() for _ in range(5)]
     await store.enqueue(jobs)
-    claims = await store.claim(wanting(limit=3))
+    claims = (await store.claim(wanting(limit=3))).jobs
 
     await store.settle([released(claim) for claim in reversed(claims)])
 
-    assert [claim.job.id for claim in await store.claim(wanting(limit=5))] == [job.id for job in jobs]
+    assert [claim.job.id for claim in (await store.claim(wanting(limit=5))).jobs] == [job.id for job in jobs]
 
 
 async def test_a_retried_job_goes_to_the_end(open_client: OpenClient, clock: FakeClock) -> None:
@@ -171,7 +171,7 @@ async def test_by_priority_the_most_urgent_of_all_queues_come_first(store: Store
     await enqueue_each(store, second, high)
 
     async with at_once(store):
-        claims = await store.claim(_merged("a", "b"))
+        claims = (await store.claim(_merged("a", "b"))).jobs
 
         assert [claim.job.id for claim in claims] == [high.id, first.id, second.id, low.id]
 
@@ -182,7 +182,7 @@ async def test_by_priority_jobs_of_one_moment_go_by_their_enqueue(store: Store) 
     async with at_once(store):
         await store.enqueue(jobs)
 
-        claims = [await store.claim(_merged("a", "b", "c", limit=2)) for _ in range(3)]
+        claims = [(await store.claim(_merged("a", "b", "c", limit=2))).jobs for _ in range(3)]
 
         assert [claim.job.id for page in claims for claim in page] == [job.id for job in jobs]
 
@@ -192,7 +192,7 @@ async def test_by_priority_paused_queues_give_nothing_and_other_queues_are_left_
     await store.set_paused("paused", paused=True)
 
     async with at_once(store):
-        claims = await store.claim(_merged("paused", "a", "unknown", "a"))
+        claims = (await store.claim(_merged("paused", "a", "unknown", "a"))).jobs
 
         assert [claim.job.queue for claim in claims] == ["a"]
 
@@ -203,7 +203,7 @@ async def test_by_priority_only_the_kinds_that_were_asked_for_are_given(store: S
     await enqueue_each(store, *ahead, *wanted)
 
     async with at_once(store):
-        claims = await store.claim(_merged("a", "b", kinds=["y", "z"]))
+        claims = (await store.claim(_merged("a", "b", kinds=["y", "z"]))).jobs
 
         assert [claim.job.id for claim in claims] == [job.id for job in wanted]
 
@@ -214,7 +214,7 @@ async def test_by_priority_what_has_come_due_is_given(store: Store, clock: FakeC
     clock.advance(2 * SECOND)
 
     async with at_once(store):
-        claims = await store.claim(_merged("a", "b"))
+        claims = (await store.claim(_merged("a", "b"))).jobs
 
         assert [claim.job.id for claim in claims] == [soon.id, late.id]
 
@@ -223,11 +223,11 @@ async def test_a_claim_by_priority_that_is_repeated_gives_the_same_claims(store:
     await enqueue_each(store, a_job("a"), a_job("b"), a_job("a"))
 
     async with at_once(store):
-        first = await store.claim(_merged("a", "b", limit=2), request_id="r")
-        again = await store.claim(_merged("a", "b", limit=2), request_id="r")
+        first = (await store.claim(_merged("a", "b", limit=2), request_id="r")).jobs
+        again = (await store.claim(_merged("a", "b", limit=2), request_id="r")).jobs
 
         assert [(claim.job.id, claim.token) for claim in again] == [(claim.job.id, claim.token) for claim in first]
-        assert len(await store.claim(_merged("a", "b"))) == 1
+        assert len((await store.claim(_merged("a", "b"))).jobs) == 1
 
 
 async def test_by_priority_one_queue_gives_its_most_urgent_first(store: Store) -> None:
@@ -235,8 +235,8 @@ async def test_by_priority_one_queue_gives_its_most_urgent_first(store: Store) -
     await store.enqueue(jobs)
     await enqueue_each(store, a_job("b")._replace(priority=0))
 
-    claims = await store.claim(_merged("a", "a"), request_id="r")
-    again = await store.claim(_merged("a", "a"), request_id="r")
+    claims = (await store.claim(_merged("a", "a"), request_id="r")).jobs
+    again = (await store.claim(_merged("a", "a"), request_id="r")).jobs
 
     assert [claim.job.id for claim in claims] == [jobs[1].id, jobs[2].id, jobs[0].id]
     assert [claim.token for claim in again] == [claim.token for claim in claims]
@@ -248,7 +248,7 @@ async def test_large_jobs_are_given_in_order_however_many_a_claim_gives(store: S
     await enqueue_each(store, *jobs)
 
     given: list[str] = []
-    while claims := await store.claim(wanting("a", "b", limit=100)):
+    while claims := (await store.claim(wanting("a", "b", limit=100))).jobs:
         # what there was no room for is still in line, or was given back: it was charged nothing
         assert {claim.job.attempt for claim in claims} == {1}
         given += [claim.job.id for claim in claims]

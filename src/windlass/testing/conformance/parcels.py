@@ -71,7 +71,7 @@ async def test_the_waiting_jobs_of_a_queue_are_packed_in_the_order_of_their_enqu
     waiting[1] = waiting[1]._replace(delay=HOUR)
     waiting[3] = waiting[3]._replace(priority=1)
     await store.enqueue([running, done])
-    [_, second] = await store.claim(wanting(limit=2))
+    [_, second] = (await store.claim(wanting(limit=2))).jobs
     await store.settle([settlement(second)])
     await store.enqueue(waiting)
     await store.enqueue([a_job("sms")])
@@ -130,7 +130,7 @@ async def _lived(store: Store, clock: FakeClock) -> list[JobId]:
         clock.advance(SECOND)
         await store.promote(limit=10)
     await store.enqueue([flagged])
-    [claim, _] = await store.claim(wanting(limit=2))
+    [claim, _] = (await store.claim(wanting(limit=2))).jobs
     await store.note([Note(whole.id, claim.token, Progress(1, 3, "a third"))])
     await store.cancel([flagged.id], KEEP_ALL)
     await store.rescue(RescueRequest(force=True), KEEP_ALL)
@@ -172,7 +172,7 @@ async def test_a_parcel_is_unpacked_once_and_in_its_turn(store: Store) -> None:
 
     assert await store.unpack(_parcel(second, 2))
     assert await store.unpacked("move-1", "default") == Unpacked(2, [job.id for job in second.jobs])
-    claims = await store.claim(wanting(limit=10))
+    claims = (await store.claim(wanting(limit=10))).jobs
     assert [claim.job.id for claim in claims] == [job.id for packed in (first, second) for job in packed.jobs]
 
 
@@ -251,7 +251,7 @@ async def test_an_unpacked_job_holds_its_key_as_before(store: Store, clock: Fake
         return [each.created for [each] in made]
 
     assert await free() == [False, False, False]
-    claims = await store.claim(wanting(limit=3))
+    claims = (await store.claim(wanting(limit=3))).jobs
     assert [claim.job.unique_key for claim in claims] == [None, "b", "c"]
     assert await free() == [True, False, False]
     await store.settle([settlement(claim) for claim in claims])
@@ -284,7 +284,7 @@ async def test_a_job_whose_key_is_held_here_comes_without_it(store: Store) -> No
     assert await store.unpack(_parcel(packed))
 
     assert (await _job(store, job.id)).unique_key is None
-    claims = {claim.job.id: claim for claim in await store.claim(wanting(limit=2))}
+    claims = {claim.job.id: claim for claim in (await store.claim(wanting(limit=2))).jobs}
     await store.settle([settlement(claims[job.id], ToDead(Failure("no")))])
     assert await store.enqueue([a_job(unique=key)]) == [Enqueued(holder.id, created=False)]
 
@@ -310,7 +310,7 @@ async def test_an_unpacked_job_that_is_due_is_ready_at_once(store: Store, clock:
 
     await store.unpack(_parcel(packed))
 
-    claims = await store.claim(wanting(limit=10))
+    claims = (await store.claim(wanting(limit=10))).jobs
     assert [claim.job.id for claim in claims] == [urgent.id, early.id, late.id]
     assert await store.due_in(["default"]) == HOUR
 
@@ -330,7 +330,7 @@ async def test_unpacked_jobs_wake_who_waits_for_claims(store: Store) -> None:
 async def test_only_what_waits_is_let_go(store: Store) -> None:
     running, done, waiting, later, stays = (a_job(delay=HOUR if n == 3 else None) for n in range(5))
     await store.enqueue([running, done, waiting, later, stays])
-    claims = await store.claim(wanting(limit=2))
+    claims = (await store.claim(wanting(limit=2))).jobs
     await store.settle([settlement(claims[1])])
 
     await store.let_go(jobs=[job.id for job in (running, done, waiting, later)] + [UNKNOWN])
@@ -345,7 +345,7 @@ async def test_only_what_waits_is_let_go(store: Store) -> None:
     [row] = await store.stats()
     assert (row.scheduled, row.pending, row.running, row.succeeded) == (0, 1, 1, 1)
     assert row.totals == Totals(enqueued=5, succeeded=1)
-    assert [claim.job.id for claim in await store.claim(wanting(limit=9))] == [stays.id]
+    assert [claim.job.id for claim in (await store.claim(wanting(limit=9))).jobs] == [stays.id]
 
 
 async def test_a_job_that_is_let_go_leaves_nothing_behind(store: Store) -> None:

@@ -1,6 +1,9 @@
 """A paused queue gives no claim to anybody; everything else goes on."""
 
 from windlass.client.client import Client
+from windlass.core.commands import SetQueueSettings
+from windlass.core.queries import GetQueueSettings
+from windlass.core.queue_settings import NO_SETTINGS, StoredSettings
 from windlass.core.states import State
 from windlass.core.store import Store
 from windlass.core.topics import PAUSES
@@ -139,3 +142,25 @@ async def test_a_resumed_queue_is_paused_no_more(store: Store) -> None:
     await store.set_paused("email", paused=False)
 
     assert await store.paused(["email"]) == []
+
+
+async def test_the_settings_of_a_queue_say_whether_it_is_paused(store: Store) -> None:
+    await store.set_paused("email", paused=True)
+    await store.set_paused("sms", paused=True)
+    await store.set_paused("sms", paused=False)
+
+    found = await store.ask(GetQueueSettings(["email", "sms", "unknown"]))
+
+    assert found["email"] == StoredSettings(paused=True)
+    assert not found.get("sms", NO_SETTINGS).paused
+    assert "unknown" not in found
+
+
+async def test_settings_that_are_not_given_stay_as_they_are(store: Store) -> None:
+    if store.features.served:
+        return
+    await store.set_paused("email", paused=True)
+
+    await store.do(SetQueueSettings("email", NO_SETTINGS))
+
+    assert await store.paused(["email"]) == ["email"]

@@ -51,7 +51,7 @@ async def test_places_are_in_the_order_of_claims(store: Store, clock: FakeClock)
         clock.advance(SECOND if n % 2 else timedelta(0))
     places = {job.id: await store.place(job.id) for job in jobs}
 
-    claims = await store.claim(wanting(limit=9))
+    claims = (await store.claim(wanting(limit=9))).jobs
 
     assert [places[claim.job.id] for claim in claims] == [Place(clock.now(), n, None) for n in range(9)]
 
@@ -88,7 +88,7 @@ async def test_those_ahead_are_counted_in_a_paused_queue_too(store: Store) -> No
 async def test_only_a_pending_job_has_others_ahead(store: Store) -> None:
     running, done, later, waiting = a_job(), a_job(), a_job(delay=HOUR), a_job()
     await store.enqueue([running, done, later, waiting])
-    claims = await store.claim(wanting(limit=2))
+    claims = (await store.claim(wanting(limit=2))).jobs
     await store.settle([settlement(claims[1])])
 
     assert [(await _place(store, job)).ahead for job in (running, done, later, waiting)] == [None, None, None, 0]

@@ -165,7 +165,7 @@ async def test_nothing_is_left_of_a_job_that_was_retried_before_its_first_delive
     await store.retry([job.id])
     if end.startswith("ack"):
         await store.enqueue([other])
-        claims = await store.claim(wanting(limit=2 if end == "ack of many" else 1))
+        claims = (await store.claim(wanting(limit=2 if end == "ack of many" else 1))).jobs
         await store.settle([settlement(claim)._replace(keep=False) for claim in claims])
     else:
         await store.cancel([job.id], KEEP_ALL)

@@ -42,9 +42,9 @@ async def test_an_enqueue_repeated_with_its_request_gives_the_first_answer(store
 async def test_a_claim_repeated_with_its_request_gives_the_same_claims(store: Store) -> None:
     await store.enqueue([a_job() for _ in range(5)])
 
-    first = await store.claim(wanting(limit=2), request_id="r1")
-    second = await store.claim(wanting(limit=2), request_id="r1")
-    third = await store.claim(wanting(limit=2), request_id="r2")
+    first = (await store.claim(wanting(limit=2), request_id="r1")).jobs
+    second = (await store.claim(wanting(limit=2), request_id="r1")).jobs
+    third = (await store.claim(wanting(limit=2), request_id="r2")).jobs
 
     assert [(c.job, c.token) for c in first] == [(c.job, c.token) for c in second]
     assert not {c.job.id for c in first} & {c.job.id for c in third}
@@ -58,8 +58,8 @@ async def test_a_claim_that_is_repeated_gives_the_same_however_many_jobs_came_du
     await store.enqueue([a_job(delay=SECOND) for _ in range(2_500)])
     clock.advance(SECOND)
 
-    first = await store.claim(wanting(limit=2), request_id="r1")
-    second = await store.claim(wanting(limit=2), request_id="r1")
+    first = (await store.claim(wanting(limit=2), request_id="r1")).jobs
+    second = (await store.claim(wanting(limit=2), request_id="r1")).jobs
 
     assert len(first) == 2
     assert [c.token for c in first] == [c.token for c in second]
@@ -68,13 +68,13 @@ async def test_a_claim_that_is_repeated_gives_the_same_however_many_jobs_came_du
 
 
 async def test_a_claim_that_found_nothing_may_be_repeated(store: Store) -> None:
-    assert await store.claim(wanting(), request_id="r1") == []
-    assert await store.claim(wanting(), request_id="r1") == []
+    assert (await store.claim(wanting(), request_id="r1")).jobs == []
+    assert (await store.claim(wanting(), request_id="r1")).jobs == []
 
 
 async def test_settlements_repeated_with_their_request_give_the_first_answer(store: Store, reach: Reach) -> None:
     await store.enqueue([a_job(), a_job()])
-    one, other = await store.claim(wanting(limit=2))
+    one, other = (await store.claim(wanting(limit=2))).jobs
     batch = [
         Settlement(one.job.id, one.token, ToRetry(SECOND * 0, Failure("boom")), then=[a_job(reach.queue("next"))]),
         Settlement(other.job.id, other.token, ToSucceeded(), keep=False),
@@ -96,7 +96,7 @@ async def test_one_request_for_calls_of_several_kinds_is_one_for_each(store: Sto
     job = a_job()
 
     made = await store.enqueue([job], request_id="r1")
-    [claim] = await store.claim(wanting(), request_id="r1")
+    [claim] = (await store.claim(wanting(), request_id="r1")).jobs
     [settled] = await store.settle([settlement(claim)], request_id="r1")
 
     assert (made, claim.job.id, settled) == ([(job.id, True)], job.id, Settled.DONE)
@@ -107,14 +107,14 @@ async def test_one_request_for_calls_of_several_kinds_is_one_for_each(store: Sto
 async def test_each_kind_of_call_that_shares_a_request_gives_its_own_first_answer(store: Store) -> None:
     await store.enqueue([a_job(), a_job()])
     jobs = [a_job(unique=Unique("k")), a_job(unique=Unique("k"))]
-    settled = [settlement(claim) for claim in await store.claim(wanting(limit=2))]
+    settled = [settlement(claim) for claim in (await store.claim(wanting(limit=2))).jobs]
     done = await store.settle(settled, request_id="r1")
     made = await store.enqueue(jobs, request_id="r1")
-    claims = await store.claim(wanting(), request_id="r1")
+    claims = (await store.claim(wanting(), request_id="r1")).jobs
 
     assert await store.settle(settled, request_id="r1") == done == [Settled.DONE] * 2
     assert await store.enqueue(jobs, request_id="r1") == made == [(jobs[0].id, True), (jobs[0].id, False)]
-    again = await store.claim(wanting(), request_id="r1")
+    again = (await store.claim(wanting(), request_id="r1")).jobs
     assert [claim.token for claim in again] == [claim.token for claim in claims]
 
 

@@ -287,8 +287,8 @@ async def test_each_of_many_expired_claims_is_rescued_once(store: Store) -> None
 async def test_each_claim_of_a_worker_is_rescued_once_among_many_of_others(store: Store) -> None:
     jobs = [a_job(max_attempts=1) for _ in range(1300)]
     await store.enqueue(jobs)
-    theirs = await store.claim(wanting(limit=800, worker="live"))
-    ended = await store.claim(wanting(limit=300, worker="ended"))
+    theirs = (await store.claim(wanting(limit=800, worker="live"))).jobs
+    ended = (await store.claim(wanting(limit=300, worker="ended"))).jobs
     await store.claim(wanting(limit=200, worker="live"))
 
     rescued = await store.rescue(RescueRequest(workers=["ended"], force=True), KEEP_ALL)

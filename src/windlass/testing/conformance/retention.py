@@ -196,7 +196,7 @@ async def test_the_most_counts_per_queue_and_end(client: Client, clock: FakeCloc
 async def test_the_most_of_the_settings_holds_where_prune_is_given_none(store: Store, clock: FakeClock) -> None:
     for _ in range(3):
         await store.enqueue([a_job()])
-        await store.settle([settlement(claim) for claim in await store.claim(wanting())])
+        await store.settle([settlement(claim) for claim in (await store.claim(wanting())).jobs])
         clock.advance(SECOND)
     retention = resolve(QueueSettings(keep_succeeded=None), keep_max=1).retention
 
@@ -208,7 +208,7 @@ async def test_the_most_of_the_settings_holds_where_prune_is_given_none(store: S
 
 async def test_the_most_and_the_time_hold_together(store: Store, clock: FakeClock) -> None:
     await store.enqueue([a_job() for _ in range(5)])
-    for claim in await store.claim(wanting(limit=5)):
+    for claim in (await store.claim(wanting(limit=5))).jobs:
         await store.settle([settlement(claim)])
         clock.advance(SECOND)
 
@@ -220,7 +220,7 @@ async def test_the_most_and_the_time_hold_together(store: Store, clock: FakeCloc
 
 async def test_a_most_of_none_at_all_keeps_no_record(store: Store) -> None:
     await store.enqueue([a_job() for _ in range(3)])
-    await store.settle([settlement(claim) for claim in await store.claim(wanting(limit=2))])
+    await store.settle([settlement(claim) for claim in (await store.claim(wanting(limit=2))).jobs])
 
     assert await store.prune(Retention(most=0), limit=10) == 2
 
@@ -230,7 +230,7 @@ async def test_a_most_of_none_at_all_keeps_no_record(store: Store) -> None:
 
 async def test_pruning_works_in_small_batches(store: Store, clock: FakeClock) -> None:
     await store.enqueue([a_job() for _ in range(7)])
-    await store.settle([settlement(claim) for claim in await store.claim(wanting(limit=7))])
+    await store.settle([settlement(claim) for claim in (await store.claim(wanting(limit=7))).jobs])
     clock.advance(MINUTE)
     short = Retention(Keep(succeeded=SECOND))
 

@@ -64,7 +64,7 @@ async def test_thousands_that_come_due_at_once_are_each_given_once_and_in_their_
     clock.advance(SECOND)
 
     given: list[JobId] = []
-    while claims := await store.claim(wanting(limit=700)):
+    while claims := (await store.claim(wanting(limit=700))).jobs:
         given += [claim.job.id for claim in claims]
 
     assert given == [job.id for job in reversed(jobs)]

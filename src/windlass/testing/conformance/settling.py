@@ -306,7 +306,7 @@ async def test_a_follow_up_may_take_the_key_that_the_settlement_frees(client: Cl
 async def test_a_refused_settlement_leaves_the_others_of_its_batch(store: Store, reach: Reach) -> None:
     await store.enqueue([a_job() for _ in range(3)])
     await store.enqueue([a_job(reach.queue("next"), unique=Unique("k"))])
-    first, second, third = await store.claim(wanting(limit=3))
+    first, second, third = (await store.claim(wanting(limit=3))).jobs
     conflict = a_job(reach.queue("next"), unique=Unique("k", on_conflict="raise"))
     refused = Settlement(second.job.id, second.token, ToSucceeded(), then=[conflict], kv=reach.kv({b"k": b"v"}))
 
@@ -323,7 +323,7 @@ async def test_a_refused_settlement_fails_no_other_caller(store: Store, reach: R
     """Calls that come at once may share a commit; each hears of its own."""
     await store.enqueue([a_job() for _ in range(6)])
     await store.enqueue([a_job(reach.queue("next"), unique=Unique("k"))])
-    claims = await store.claim(wanting(limit=6))
+    claims = (await store.claim(wanting(limit=6))).jobs
     conflict = a_job(reach.queue("next"), unique=Unique("k", on_conflict="raise"))
     refused = settlement(claims[3])._replace(then=[conflict])
     stale = Settlement(claims[1].job.id, claims[0].token, ToSucceeded())
@@ -341,7 +341,7 @@ async def test_settlements_of_one_call_are_done_in_their_order(store: Store) -> 
     """The follow-up job meets the key of a job that is settled after it."""
     key = Unique("k", until="finished")
     await store.enqueue([a_job(), a_job(unique=key)])
-    first, second = await store.claim(wanting(limit=2))
+    first, second = (await store.claim(wanting(limit=2))).jobs
     follow_up = a_job(unique=key)
 
     answers = await store.settle(

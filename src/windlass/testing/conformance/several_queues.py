@@ -129,7 +129,7 @@ async def test_a_settlement_that_needs_more_than_its_queue_leaves_the_others_of_
     store: Store, reach: Reach, then: list[PreparedJob], kv: Kv
 ) -> None:
     await store.enqueue([a_job() for _ in range(3)])
-    first, second, third = await store.claim(wanting(limit=3))
+    first, second, third = (await store.claim(wanting(limit=3))).jobs
 
     answers = await store.settle([settlement(first), _ended(second, then, kv), settlement(third)])
 
@@ -160,7 +160,7 @@ async def test_calls_about_jobs_of_several_queues_do_their_part_in_each(store: S
     jobs = {queue: [a_job(queue) for _ in range(4)] for queue in ("a", "b")}
     for batch in jobs.values():
         await store.enqueue(batch)
-    claims = await store.claim(wanting("b", "a", limit=6))
+    claims = (await store.claim(wanting("b", "a", limit=6))).jobs
     assert [claim.job.queue for claim in claims] == ["b"] * 4 + ["a"] * 2
     mixed = [claims[0], claims[4], claims[1], claims[5]]
 
@@ -192,12 +192,12 @@ async def test_calls_about_jobs_of_several_queues_do_their_part_in_each(store: S
 async def test_jobs_of_several_queues_are_claimed_again_by_the_same_request(store: Store) -> None:
     await enqueue_each(store, a_job("a"), a_job("b"), a_job("b"))
 
-    first = await store.claim(wanting("a", "b", limit=2), request_id="r")
-    again = await store.claim(wanting("a", "b", limit=2), request_id="r")
+    first = (await store.claim(wanting("a", "b", limit=2), request_id="r")).jobs
+    again = (await store.claim(wanting("a", "b", limit=2), request_id="r")).jobs
 
     assert [claim.job.queue for claim in first] == ["a", "b"]
     assert [claim.token for claim in again] == [claim.token for claim in first]
-    assert len(await store.claim(ClaimRequest(["a", "b"], 10, MINUTE))) == 1
+    assert len((await store.claim(ClaimRequest(["a", "b"], 10, MINUTE))).jobs) == 1
 
 
 async def test_a_schedule_may_move_to_another_queue(store: Store, clock: FakeClock) -> None:

@@ -55,7 +55,7 @@ async def test_a_store_goes_on_when_its_sibling_is_closed(store: Store) -> None:
 
     await sibling.close()
 
-    assert len(await store.claim(wanting())) == 1
+    assert len((await store.claim(wanting())).jobs) == 1
 
 
 async def test_two_threads_share_the_jobs_and_each_is_given_once(store: Store) -> None:
@@ -64,7 +64,7 @@ async def test_two_threads_share_the_jobs_and_each_is_given_once(store: Store) -
     batches = [[a_job() for _ in range(JOBS // 20)] for _ in range(20)]
 
     async def work(sibling: Store) -> None:
-        while claims := await sibling.claim(wanting(limit=10)):
+        while claims := (await sibling.claim(wanting(limit=10))).jobs:
             renewed.extend(await sibling.renew([(claim.job.id, claim.token) for claim in claims], MINUTE))
             given.extend(claim.job.id for claim in claims)
             await sibling.settle([settlement(claim) for claim in claims])
@@ -115,7 +115,7 @@ async def test_a_claim_through_one_door_is_settled_through_another(store: Store)
     claims: list[Claim] = []
 
     async def work(sibling: Store) -> None:
-        claims.extend(await sibling.claim(ClaimRequest(["default"], 3, MINUTE)))
+        claims.extend((await sibling.claim(ClaimRequest(["default"], 3, MINUTE))).jobs)
 
     await asyncio.to_thread(_in_a_thread(store, work).join)
     await store.settle([settlement(claim) for claim in claims])

@@ -4,9 +4,10 @@ import asyncio
 from datetime import timedelta
 
 from tests.stores.postgres.moves.moving import Mover
-from windlass.core.commands import CancelJobs, SetPaused
+from windlass.core.commands import CancelJobs, SetQueueSettings
+from windlass.core.queue_settings import StoredSettings
 from windlass.core.retention import KEEP_ALL, Keep, Retention
-from windlass.stores.postgres.moves.operate import cancel, set_paused
+from windlass.stores.postgres.moves.operate import cancel, set_queue_settings
 from windlass.stores.postgres.moves.prune import AT_ONCE, COUNTS, SMALL_RECORDS, forget_counts, forget_small, prune
 from windlass.testing.conformance.given import DAY, HOUR, a_job
 
@@ -128,7 +129,7 @@ async def test_receipts_go_after_two_minutes_in_batches(mover: Mover) -> None:
 
 
 async def test_a_paused_queue_without_jobs_is_still_known_after_pruning(mover: Mover) -> None:
-    await mover.do(set_paused, SetPaused("nobody", paused=True))
+    await mover.do(set_queue_settings, SetQueueSettings("nobody", StoredSettings(paused=True)))
 
     await pruned(mover, Retention(Keep(DAY, DAY, DAY), most=0), 100)
 

@@ -70,10 +70,13 @@ def reschedule(changes: Changes, command: commands.RescheduleJobs) -> Work[list[
     return _answers(command.ids, jobs, chosen, again=Changed.DONE)
 
 
-def set_paused(changes: Changes, command: commands.SetPaused) -> Work[None]:
-    """Stop or start giving claims from a queue; a pause holds once this is committed and `barrier` has passed."""
-    yield Statement("pause", [command.queue, command.paused])
-    if command.paused:
+def set_queue_settings(changes: Changes, command: commands.SetQueueSettings) -> Work[None]:
+    """Set settings of a queue; a pause holds once this is committed and `barrier` has passed."""
+    paused = command.settings.paused
+    if paused is None:
+        return
+    yield Statement("pause", [command.queue, paused])
+    if paused:
         changes.topics.add(PAUSES)
     else:
         changes.ready(command.queue)

@@ -13,7 +13,7 @@ from windlass.core.errors import StoreCorrupt
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Token
 from windlass.core.queries import GetDueTime
-from windlass.core.requests import ClaimRequest, Renewed, Settled, Settlement, SettleResult
+from windlass.core.requests import Claimed, ClaimRequest, Renewed, Settled, Settlement, SettleResult
 from windlass.core.states import State
 from windlass.core.store_calls import Command, RepeatSafety
 from windlass.core.verdict import ToReleased, ToSucceeded
@@ -42,19 +42,19 @@ class GiveBackClaims(Command[None]):
     repeat = RepeatSafety.SAME
 
 
-async def claim(table: Table, command: ClaimJobs) -> list[Claim]:
+async def claim(table: Table, command: ClaimJobs) -> Claimed:
     """Give up to `limit` ready jobs, the most urgent first."""
     request = command.request
-    return claiming.claim(table, await _ready(table, request), request, table.rng, table.now)
+    return Claimed(claiming.claim(table, await _ready(table, request), request, table.rng, table.now))
 
 
 async def claim_again(
     table: Table, command: ClaimJobs, request_id: str, before: Sequence[tuple[JobId, Token]]
-) -> list[Claim]:
+) -> Claimed:
     """Return those claims of an earlier reply that still hold their job."""
     await table.find(job_id for job_id, _ in before)
     table.repeats.add(request_id, command)
-    return [claim for claim in claiming.still_held(table, before) if claim.job.damage is None]
+    return Claimed([claim for claim in claiming.still_held(table, before) if claim.job.damage is None])
 
 
 async def give_back(table: Table, command: GiveBackClaims) -> None:

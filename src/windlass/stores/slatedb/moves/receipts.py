@@ -62,7 +62,7 @@ async def _read(table: Table, name: str) -> Receipt:
 def _receipt(command: Command[Any], reply: Any) -> Receipt | None:  # noqa: ANN401 - as above
     match command:
         case ClaimJobs():
-            return Receipt(claimed=[(claim.job.id, claim.token) for claim in reply]) if reply else None
+            return Receipt(claimed=[(claim.job.id, claim.token) for claim in reply.jobs]) if reply.jobs else None
         case SettleClaims():
             # a damaged record is no reply that can be kept: a repeat looks at the record again
             damaged = any(isinstance(result, StoreCorrupt) for result in reply)

@@ -10,7 +10,7 @@ from windlass.core.commands import (
     RescheduleJobs,
     RescueClaims,
     RetryJobs,
-    SetPaused,
+    SetQueueSettings,
 )
 from windlass.core.requests import CancelOutcome, Changed, Rescued
 from windlass.core.retention import Retention
@@ -65,11 +65,12 @@ async def reschedule(table: Table, command: RescheduleJobs) -> list[Changed]:
     return [steering.reschedule(table, job_id, command.run_at, table.now) for job_id in command.ids]
 
 
-async def set_paused(table: Table, command: SetPaused) -> None:
-    """Stop or start giving claims from a queue."""
+async def set_queue_settings(table: Table, command: SetQueueSettings) -> None:
+    """Set settings of a queue, such as whether it gives claims."""
     queue = table.queue(command.queue)
-    queue.set_paused(paused=command.paused)
-    table.news.add(PAUSES if command.paused else queue.topic)
+    if command.settings.paused is not None:
+        queue.set_paused(paused=command.settings.paused)
+        table.news.add(PAUSES if command.settings.paused else queue.topic)
 
 
 async def rescue(table: Table, command: RescueClaims) -> list[Rescued]:

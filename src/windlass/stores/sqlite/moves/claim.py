@@ -9,7 +9,7 @@ from windlass.core.duration import later, to_micros
 from windlass.core.errors import WindlassError
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Token
-from windlass.core.requests import ClaimRequest
+from windlass.core.requests import Claimed, ClaimRequest
 from windlass.core.states import State
 from windlass.kit.damage import Unreadable
 from windlass.stores.sqlite.moves.holds import free_at_claim
@@ -29,21 +29,21 @@ _Place: TypeAlias = tuple[int, int, int]
 """Where a ready job stands: priority, run_at, sequence number."""
 
 
-def claim(tx: Transaction, requests: Sequence[SqliteRequest[ClaimJobs]]) -> list[list[Claim] | WindlassError]:
+def claim(tx: Transaction, requests: Sequence[SqliteRequest[ClaimJobs]]) -> list[Claimed | WindlassError]:
     """Give ready jobs to each caller in turn."""
     return [_claim(tx, command.request, request_id) for command, request_id in requests]
 
 
-def _claim(tx: Transaction, request: ClaimRequest, request_id: str | None) -> list[Claim] | WindlassError:
+def _claim(tx: Transaction, request: ClaimRequest, request_id: str | None) -> Claimed | WindlassError:
     if (reply := receipt(tx, request_id, list[tuple[JobId, Token]])) is not None:
-        return _same_claims(tx, reply)
+        return Claimed(_same_claims(tx, reply))
     if not tx.takes_jobs():
         return moved_error(tx)
     claims = _claim_merged(tx, request) if request.by_priority else _claim_in_order(tx, request)
     # an empty one leaves none: it would be a change, wake whoever waits, and let them claim in vain again
     if claims:
         write_receipt(tx, request_id, [(claim.job.id, claim.token) for claim in claims])
-    return claims
+    return Claimed(claims)
 
 
 def _claim_in_order(tx: Transaction, request: ClaimRequest) -> list[Claim]:

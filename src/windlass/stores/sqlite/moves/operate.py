@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from windlass.core.commands import CancelJobs, DeleteJobs, RescheduleJobs, RetryJobs, SetPaused
+from windlass.core.commands import CancelJobs, DeleteJobs, RescheduleJobs, RetryJobs, SetQueueSettings
 from windlass.core.duration import to_micros
 from windlass.core.errors import StoreCorrupt, WindlassError
 from windlass.core.ids import JobId
@@ -62,10 +62,12 @@ def _each(ids: Sequence[JobId], change: Callable[[JobId], T]) -> list[T] | Windl
     return StoreCorrupt(f"{message}. Of the {len(ids):,} jobs of this call, the others were dealt with")
 
 
-def set_paused(tx: Transaction, command: SetPaused) -> None:
-    """Stop or start giving claims from a queue."""
-    tx.run("pause", {"queue": command.queue, "paused": int(command.paused)})
-    tx.topics.add(PAUSES if command.paused else queue_topic(command.queue))
+def set_queue_settings(tx: Transaction, command: SetQueueSettings) -> None:
+    """Set settings of a queue, such as whether it gives claims."""
+    paused = command.settings.paused
+    if paused is not None:
+        tx.run("pause", {"queue": command.queue, "paused": int(paused)})
+        tx.topics.add(PAUSES if paused else queue_topic(command.queue))
 
 
 def _cancel(tx: Transaction, job_id: JobId, retention: Retention) -> CancelOutcome:
