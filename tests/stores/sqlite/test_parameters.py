@@ -22,7 +22,7 @@ from windlass.stores.sqlite.statements import sql
 
 HERE: Final = Path(store.__file__).parent
 STATEMENTS: Final = sorted(path.stem for path in (HERE / "sql").glob("*.sql"))
-FORWARDING: Final = {"run", "row", "_seqs", "_back", "_along"}
+FORWARDING: Final = {"run", "row", "starts_running", "_seqs", "_back", "_along"}
 """Functions that call a statement by a variable."""
 UNKNOWN: Final = "?"
 """A statement or name that the source does not say."""
@@ -64,6 +64,8 @@ def calls_in(function: ast.FunctionDef, file: str, returned: dict[str, ast.Dict]
     for call in ast.walk(function):
         match call:
             case ast.Call(func=ast.Attribute(attr="run" | "row"), args=[statement, parameters]):
+                names = names_of(parameters, dictionaries)
+            case ast.Call(func=ast.Attribute(attr="starts_running"), args=[_, statement, parameters]):
                 names = names_of(parameters, dictionaries)
             case ast.Call(
                 func=ast.Attribute(attr="execute" | "executemany"),

@@ -21,7 +21,7 @@ from windlass.stores.sqlite.damaged import may_be_damage, with_any_text
 from windlass.stores.sqlite.faults import translate
 from windlass.stores.sqlite.lent import LentConnection
 from windlass.stores.sqlite.moves.enqueue import enqueue
-from windlass.stores.sqlite.moves.hold_claims import fence
+from windlass.stores.sqlite.moves.hold_claims import fence_all
 from windlass.stores.sqlite.moves.receipts import SqliteRequest
 from windlass.stores.sqlite.moves.settle import settle
 from windlass.stores.sqlite.transaction import Transaction
@@ -57,7 +57,7 @@ class SqliteJoined:
 
     async def fence(self, claims: Sequence[tuple[JobId, Token]]) -> list[bool]:
         """Tell which claims still hold; nobody can take them back until the caller's transaction ends."""
-        return await self._write(lambda tx: fence(tx, claims))
+        return await self._write(lambda tx: fence_all(tx, claims))
 
     async def enqueue(self, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
         """Put jobs in line when the caller's transaction commits."""

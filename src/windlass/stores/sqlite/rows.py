@@ -80,6 +80,7 @@ class ClaimedRow(NamedTuple):
 
 
 _COLUMN: Final = {name: at for at, name in enumerate(ClaimedRow._fields)}
+CLAIMED_QUEUE: Final = _COLUMN["queue"]
 PLACE: Final = itemgetter(_COLUMN["priority"], _COLUMN["run_at"], _COLUMN["seq"])
 """Where the job of a claimed row stood in its queue; rows stay plain tuples, since there is one for every job."""
 _UNIQUE_KEY: Final = _COLUMN["unique_key"]

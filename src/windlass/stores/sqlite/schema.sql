@@ -85,7 +85,7 @@ CREATE TABLE windlass_job (
     hold             text,
     hold_until       text,
     log_lines        integer not null default 0
-) strict;
+, has_followers integer not null default 0) strict;
 
 CREATE INDEX windlass_dead on windlass_job (queue, seq) where state = 'dead';
 

@@ -1,6 +1,5 @@
 """Claim: ready jobs to a worker, each with a token of its own."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -12,6 +11,7 @@ from windlass.core.job import Claim, Token
 from windlass.core.requests import Claimed, ClaimRequest
 from windlass.core.states import State
 from windlass.kit.damage import Unreadable
+from windlass.stores.sqlite.moves import steps
 from windlass.stores.sqlite.moves.holds import free_at_claim
 from windlass.stores.sqlite.moves.moved_check import moved_error
 from windlass.stores.sqlite.moves.promote import promote_queue
@@ -62,10 +62,7 @@ def _claim_merged(tx: Transaction, request: ClaimRequest) -> list[Claim]:
     for queue in dict.fromkeys(request.queues):
         if _gives(tx, queue, request):
             heads += _ready(tx, queue, request, request.limit)
-    claims = _proved(tx, request, _take(tx, request, sorted(heads)[: request.limit]))
-    for queue, count in Counter(claim.job.queue for claim in claims).items():
-        tx.moved(queue, State.PENDING, State.RUNNING, count)
-    return claims
+    return _proved(tx, request, _take(tx, request, sorted(heads)[: request.limit]))
 
 
 def _gives(tx: Transaction, queue: str, request: ClaimRequest) -> bool:
@@ -92,12 +89,9 @@ def _set_aside_damaged(tx: Transaction, queue: str, request: ClaimRequest) -> No
 
 def _claim_from(tx: Transaction, queue: str, request: ClaimRequest, limit: int) -> list[Claim]:
     if request.kinds is None:
-        rows = tx.execute(sql("claim"), {"queue": queue, "limit": limit, **_claim_values(tx, request)}).fetchall()
+        rows = steps.starts_running(tx, "claim", {"queue": queue, "limit": limit, **_claim_values(tx, request)})
     else:
         rows = _take(tx, request, _ready(tx, queue, request, limit))
-    if not rows:
-        return []
-    tx.moved(queue, State.PENDING, State.RUNNING, len(rows))
     return _proved(tx, request, rows)
 
 
@@ -126,7 +120,7 @@ def _take(tx: Transaction, request: ClaimRequest, places: Sequence[_Place]) -> l
     if not places:
         return []
     seqs = json_list([seq for *_, seq in places])
-    return tx.execute(sql("claim_these"), {"seqs": seqs, **_claim_values(tx, request)}).fetchall()
+    return steps.starts_running(tx, "claim_these", {"seqs": seqs, **_claim_values(tx, request)})
 
 
 def _claim_values(tx: Transaction, request: ClaimRequest) -> dict[str, object]:

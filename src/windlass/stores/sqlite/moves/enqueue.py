@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, groupby, islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from windlass.core.commands import EnqueueJobs
 from windlass.core.duration import later, to_micros
@@ -11,15 +11,15 @@ from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, PreparedJob
 from windlass.core.states import State
 from windlass.kit.job_ids import Identified, check_repeat
-from windlass.kit.records import headers_text
+from windlass.kit.records import STATES, headers_text
 from windlass.kit.unique_keys import check_conflict
-from windlass.stores.sqlite.moves import holds
+from windlass.stores.sqlite.moves import holds, steps
 from windlass.stores.sqlite.moves.moved_check import moved_error
 from windlass.stores.sqlite.moves.receipts import SqliteRequest, receipt, write_receipt
 from windlass.stores.sqlite.moves.set_aside import standing
 from windlass.stores.sqlite.rows import BARE_COLUMNS, json_list
 from windlass.stores.sqlite.statements import sql
-from windlass.stores.sqlite.transaction import ENQUEUED, Transaction
+from windlass.stores.sqlite.transaction import Transaction
 
 _PENDING = str(State.PENDING)
 _SCHEDULED = str(State.SCHEDULED)
@@ -73,7 +73,7 @@ def insert_plain(tx: Transaction, jobs: Sequence[PreparedJob]) -> list[Enqueued]
     first = tx.reserve(len(jobs))
     rows = [_row(tx, seq, job) for seq, job in enumerate(jobs, first)]
     if _insert_rows(tx, rows) == len(rows):
-        _count(tx, jobs, rows)
+        _start_waiting(tx, jobs, rows)
         return [Enqueued(job.id, _CREATED) for job in jobs]
     return _sort_out(tx, jobs, rows, first)
 
@@ -180,8 +180,7 @@ def _replace(tx: Transaction, job: PreparedJob, found: holds.Holder) -> None:
         "take_hold",
         {"name": hold.name, "job_id": found.job_id, "expires_at": found.expires_at, "digest": hold.digest},
     )
-    tx.moved(replaced.queue, replaced.state, State(state))
-    tx.ready(replaced.queue)
+    steps.starts_waiting(tx, steps.group_of(replaced), State(state))
     write_kv(tx, job.kv)
 
 
@@ -195,7 +194,7 @@ def _when(tx: Transaction, job: PreparedJob) -> tuple[str, int]:
     return (_SCHEDULED, run_at) if run_at > tx.now else (_PENDING, tx.now)
 
 
-def _row(tx: Transaction, seq: int, job: PreparedJob) -> tuple[object, ...]:
+def _row(tx: Transaction, seq: int, job: PreparedJob) -> tuple[Any, ...]:
     """Return the values of `ENQUEUED_COLUMNS`, or of `BARE_COLUMNS` for a job that has none of the rarer things."""
     (
         job_id, queue, kind, payload, codec, headers, tenant, priority, max_attempts,
@@ -210,7 +209,7 @@ def _row(tx: Transaction, seq: int, job: PreparedJob) -> tuple[object, ...]:
     return bare + more
 
 
-def _insert_rows(tx: Transaction, rows: Sequence[tuple[object, ...]]) -> int:
+def _insert_rows(tx: Transaction, rows: Sequence[tuple[Any, ...]]) -> int:
     """Insert rows of either length; return how many were."""
     done = 0
     for bare, group in groupby(rows, key=_is_bare):
@@ -219,23 +218,20 @@ def _insert_rows(tx: Transaction, rows: Sequence[tuple[object, ...]]) -> int:
     return done
 
 
-def _is_bare(row: tuple[object, ...]) -> bool:
+def _is_bare(row: tuple[Any, ...]) -> bool:
     return len(row) == _BARE
 
 
-def _count(tx: Transaction, jobs: Sequence[PreparedJob], rows: Sequence[tuple[object, ...]]) -> None:
-    counts: dict[tuple[str, str | None, str], int] = {}
+def _start_waiting(tx: Transaction, jobs: Sequence[PreparedJob], rows: Sequence[tuple[Any, ...]]) -> None:
+    groups: dict[tuple[str, str | None, str], list[int]] = {}
     for job, row in zip(jobs, rows, strict=True):
-        key = (job.queue, job.kind, str(row[_STATE_AT]))
-        counts[key] = counts.get(key, 0) + 1
-    for (queue, kind, state), count in counts.items():
-        tx.moved(queue, None, State(state), count)
-        tx.happened(queue, kind, ENQUEUED, count)
-        tx.ready(queue)
+        groups.setdefault((job.queue, job.kind, row[_STATE_AT]), []).append(row[0])
+    for (queue, kind, state), seqs in groups.items():
+        steps.starts_waiting(tx, steps.Group(queue, kind, None, len(seqs), seqs), STATES[state])
 
 
 def _sort_out(
-    tx: Transaction, jobs: Sequence[PreparedJob], rows: Sequence[tuple[object, ...]], first: int
+    tx: Transaction, jobs: Sequence[PreparedJob], rows: Sequence[tuple[Any, ...]], first: int
 ) -> list[Enqueued]:
     """Tell the jobs that were inserted from those whose id was here already: only the first have our number."""
     known = known_jobs(tx, jobs)
@@ -248,5 +244,5 @@ def _sort_out(
         raise
     created = [known[job.id].seq == seq for seq, job in enumerate(jobs, first)]
     new = [(job, row) for job, row, made in zip(jobs, rows, created, strict=True) if made]
-    _count(tx, [job for job, _ in new], [row for _, row in new])
+    _start_waiting(tx, [job for job, _ in new], [row for _, row in new])
     return [Enqueued(job.id, made) for job, made in zip(jobs, created, strict=True)]

@@ -6,11 +6,14 @@ import msgspec
 
 from windlass.core.commands import RenewClaims, WriteNotes
 from windlass.core.duration import later, to_micros
+from windlass.core.errors import StoreCorrupt
+from windlass.core.fence import refusal
 from windlass.core.ids import JobId
 from windlass.core.job import Note, Token
 from windlass.core.names import LOG_LINES_KEPT, MAX_LOG_LINE, shortened
-from windlass.core.requests import Renewed
-from windlass.stores.sqlite.rows import json_list
+from windlass.core.requests import Renewed, Settled
+from windlass.stores.sqlite.moves.set_aside import standing
+from windlass.stores.sqlite.rows import Standing, json_list
 from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import Transaction
 
@@ -27,12 +30,31 @@ def renew(tx: Transaction, command: RenewClaims) -> list[Renewed | None]:
     return [Renewed(expires_at, flags[claim]) if claim in flags else None for claim in pairs_held]
 
 
-def fence(tx: Transaction, claims: Sequence[tuple[JobId, Token]]) -> list[bool]:
-    """Tell which claims hold, with the write lock taken: nobody can take them back before the transaction ends."""
-    ids = json_list([job_id for job_id, _ in claims])
-    pairs = json_list([job_id + token for job_id, token in claims])
-    held = set(tx.execute(sql("fence"), {"ids": ids, "pairs": pairs}).fetchall())
-    return [(job_id, token) in held for job_id, token in claims]
+def fence(tx: Transaction, job_id: JobId, token: str) -> Standing | Settled:
+    """Return the job of a claim that holds, or that the claim is settled or lost.
+
+    Every transaction takes the write lock before it reads, so the claim cannot be taken back before its end. Raises
+    `StoreCorrupt` when the job is damaged.
+    """
+    job = standing(tx, job_id)
+    if job is None:
+        return Settled.LOST
+    refused = refusal(job.state, job.token, token)
+    return job if refused is None else refused
+
+
+def fence_all(tx: Transaction, claims: Sequence[tuple[JobId, Token]]) -> list[bool]:
+    """Return which claims hold; they cannot be taken back before the transaction ends."""
+    return [_held(tx, job_id, token) is not None for job_id, token in claims]
+
+
+def _held(tx: Transaction, job_id: JobId, token: str) -> Standing | None:
+    """Return the job of a claim that holds; a claim of a damaged job does not."""
+    try:
+        job = fence(tx, job_id, token)
+    except StoreCorrupt:
+        return None
+    return None if isinstance(job, Settled) else job
 
 
 def note(tx: Transaction, command: WriteNotes) -> list[bool]:
@@ -41,15 +63,14 @@ def note(tx: Transaction, command: WriteNotes) -> list[bool]:
 
 
 def _note(tx: Transaction, note: Note) -> bool:
-    progress = None if note.progress is None else msgspec.json.encode(note.progress).decode()
-    parameters = {"job_id": note.job_id, "token": note.token, "progress": progress, "lines": len(note.lines)}
-    row = tx.row("note", parameters)
-    if row is None:
+    job = _held(tx, note.job_id, note.token)
+    if job is None:
         return False
-    seq, delivery, last = row
+    progress = None if note.progress is None else msgspec.json.encode(note.progress).decode()
+    [last] = tx.row("note", {"seq": job.seq, "progress": progress, "lines": len(note.lines)})
     first = last - len(note.lines) + 1
     for line, (level, text) in enumerate(note.lines, first):
-        tx.run("write_log_line", (seq, line, tx.now, level, shortened(text, MAX_LOG_LINE), delivery))
+        tx.run("write_log_line", (job.seq, line, tx.now, level, shortened(text, MAX_LOG_LINE), job.delivery))
     if last > LOG_LINES_KEPT:
-        tx.run("forget_old_log", {"seq": seq, "last": last - LOG_LINES_KEPT})
+        tx.run("forget_old_log", {"seq": job.seq, "last": last - LOG_LINES_KEPT})
     return True

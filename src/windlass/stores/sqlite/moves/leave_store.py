@@ -7,7 +7,7 @@ from windlass.core.ids import JobId
 from windlass.core.topics import PAUSES
 from windlass.kit.moves.moving import goes_by
 from windlass.kit.records import STATES
-from windlass.stores.sqlite.moves import ends, schedules
+from windlass.stores.sqlite.moves import delivery_ends, schedules
 from windlass.stores.sqlite.moves.enqueue import write_kv
 from windlass.stores.sqlite.rows import json_list
 from windlass.stores.sqlite.statements import sql
@@ -40,7 +40,7 @@ def let_go(tx: Transaction, command: DeleteMoved) -> bool:
 def _let_go_jobs(tx: Transaction, ids: Sequence[JobId]) -> None:
     rows = tx.execute(sql("waiting"), {"ids": json_list(list(ids))}).fetchall()
     for seq, job_id, queue, state, hold in rows:
-        ends.forget(tx, seq)
+        delivery_ends.forget(tx, seq)
         if isinstance(hold, str):
             tx.run("free_hold", {"name": hold, "job_id": job_id})
         tx.moved(queue, STATES[state], None)

@@ -11,11 +11,11 @@ from windlass.core.ids import JobId
 from windlass.core.requests import CancelOutcome, Changed
 from windlass.core.retention import Retention
 from windlass.core.states import State
-from windlass.core.topics import ENDS, FLAGS, PAUSES, queue_topic
-from windlass.stores.sqlite.moves import ends, holds
+from windlass.core.topics import FLAGS, PAUSES, queue_topic
+from windlass.stores.sqlite.moves import delivery_ends, holds, steps
 from windlass.stores.sqlite.moves.set_aside import standing
 from windlass.stores.sqlite.rows import Standing
-from windlass.stores.sqlite.transaction import CANCELLED, Transaction
+from windlass.stores.sqlite.transaction import Transaction
 
 T = TypeVar("T")
 
@@ -83,10 +83,8 @@ def _cancel(tx: Transaction, job_id: JobId, retention: Retention) -> CancelOutco
     if keep:
         tx.run("cancel", {"seq": job.seq, "now": tx.now})
     else:
-        ends.forget(tx, job.seq)
-    tx.moved(job.queue, job.state, State.CANCELLED if keep else None)
-    tx.happened(job.queue, job.kind, CANCELLED)
-    tx.topics.add(ENDS)
+        delivery_ends.forget(tx, job.seq)
+    steps.ends(tx, steps.group_of(job), State.CANCELLED, keep=keep)
     return CancelOutcome.REMOVED
 
 
@@ -102,15 +100,14 @@ def _change(
 def _retry(tx: Transaction, job: Standing) -> Changed:
     if not holds.take_again(tx, job):
         return Changed.KEY_HELD
-    ends.note_retry(tx, job)
+    delivery_ends.note_retry(tx, job)
     tx.run("retry", {"seq": job.seq, "now": tx.now})
-    tx.moved(job.queue, job.state, State.PENDING)
-    tx.ready(job.queue)
+    steps.starts_waiting(tx, steps.group_of(job), State.PENDING)
     return Changed.DONE
 
 
 def _delete(tx: Transaction, job: Standing) -> Changed:
-    ends.forget(tx, job.seq)
+    delivery_ends.forget(tx, job.seq)
     tx.moved(job.queue, job.state, None)
     return Changed.DONE
 
@@ -119,6 +116,5 @@ def _reschedule(tx: Transaction, job: Standing, run_at: datetime | None) -> Chan
     at = tx.now if run_at is None else max(to_micros(run_at), tx.now)
     state = State.SCHEDULED if at > tx.now else State.PENDING
     tx.run("reschedule", {"seq": job.seq, "state": str(state), "run_at": at})
-    tx.moved(job.queue, job.state, state)
-    tx.ready(job.queue)
+    steps.starts_waiting(tx, steps.group_of(job), state)
     return Changed.DONE

@@ -3,6 +3,7 @@
 from windlass.core.commands import PromoteJobs
 from windlass.core.states import State
 from windlass.stores.sqlite.damaged import has_unreadable
+from windlass.stores.sqlite.moves import steps
 from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import Transaction
 
@@ -13,8 +14,7 @@ def promote_queue(tx: Transaction, queue: str, limit: int) -> int:
     if due is None or due > tx.now:
         return 0
     count = tx.run("promote", {"queue": queue, "now": tx.now, "limit": limit})
-    tx.moved(queue, State.SCHEDULED, State.PENDING, count)
-    tx.ready(queue)
+    steps.starts_waiting(tx, steps.Group(queue, None, State.SCHEDULED, count, ()), State.PENDING)
     return count
 
 

@@ -8,7 +8,7 @@ from windlass.core.duration import to_micros
 from windlass.core.retention import Retention
 from windlass.core.states import ENDS, State
 from windlass.stores.sqlite.damaged import has_unreadable
-from windlass.stores.sqlite.moves import ends
+from windlass.stores.sqlite.moves import delivery_ends
 from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import COLUMN, Transaction
 
@@ -65,7 +65,7 @@ def _delete_until(tx: Transaction, end: End, until: int, limit: int) -> int:
     for seq, delivery, log_lines in rows:
         tx.run("forget", {"seq": seq})
         if delivery or log_lines:
-            ends.forget_traces(tx, seq)
+            delivery_ends.forget_traces(tx, seq)
     if rows:
         tx.moved(end.queue, end.state, None, len(rows))
     return len(rows)

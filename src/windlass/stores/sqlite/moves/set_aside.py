@@ -7,14 +7,14 @@ from windlass.core.errors import StoreCorrupt
 from windlass.core.ids import JobId
 from windlass.core.names import MAX_ERROR, shortened
 from windlass.core.states import State
-from windlass.core.topics import ENDS
 from windlass.kit.damage import Unreadable, dead_reason, shown
 from windlass.kit.records import STATES
 from windlass.stores.sqlite.damaged import logger
+from windlass.stores.sqlite.moves import steps
 from windlass.stores.sqlite.moves.holds import free_all_of
 from windlass.stores.sqlite.rows import ClaimedRow, Standing, damage_of_claim, json_list
 from windlass.stores.sqlite.statements import sql
-from windlass.stores.sqlite.transaction import DEAD, Transaction
+from windlass.stores.sqlite.transaction import Transaction
 
 _OF_KEY: Final = ("unique_key", "hold", "hold_until")
 _REPLACED: Final = ("kind", "worker", "token")
@@ -32,8 +32,8 @@ def set_aside_damaged(tx: Transaction, seqs: Sequence[int]) -> int:
     for row, damage in damaged:
         logger.error("job %s of queue %r was set aside as dead: %s", known_id(row.id, row.seq), row.queue, damage)
         _write_dead(tx, row.seq, damage)
-        tx.moved(row.queue, State.PENDING, State.DEAD)
-        tx.happened(row.queue, row.kind if isinstance(row.kind, str) else None, DEAD)
+        kind = row.kind if isinstance(row.kind, str) else None
+        steps.ends(tx, steps.Group(row.queue, kind, State.PENDING, 1, (row.seq,)), State.DEAD, keep=True)
     return len(damaged)
 
 
@@ -46,7 +46,6 @@ def bury_damaged(tx: Transaction, seq: int, hold: object, damage: str) -> None:
 def _write_dead(tx: Transaction, seq: int, damage: str) -> None:
     error = f"{dead_reason(damage)}{_former_error(tx, seq) if 'last_error is' in damage else ''}"
     tx.run("set_aside", {"seq": seq, "now": tx.now, "last_error": shortened(error, MAX_ERROR)})
-    tx.topics.add(ENDS)
 
 
 def _former_error(tx: Transaction, seq: int) -> str:

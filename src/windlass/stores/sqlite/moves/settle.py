@@ -4,24 +4,23 @@ from collections.abc import Sequence
 from itertools import groupby, islice
 from typing import assert_never
 
-from windlass.core import fence
 from windlass.core.commands import SettleClaims
 from windlass.core.duration import ZERO, later, to_micros
 from windlass.core.errors import JobConflict, StoreCorrupt
 from windlass.core.failpoint import reach, removed
 from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.states import State
-from windlass.core.topics import ENDS
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
 from windlass.kit.settlements import KeptResult, failure_of, is_plain, kept_result, result_of
 from windlass.kit.unique_keys import after_attempt
-from windlass.stores.sqlite.moves import ends, holds
+from windlass.stores.sqlite.moves import delivery_ends, holds
 from windlass.stores.sqlite.moves.ack import ack_many
 from windlass.stores.sqlite.moves.enqueue import insert_any, write_kv
+from windlass.stores.sqlite.moves.hold_claims import fence
 from windlass.stores.sqlite.moves.receipts import SqliteRequest, receipt, write_receipt
-from windlass.stores.sqlite.moves.set_aside import corrupt, damage_of_key, standing
+from windlass.stores.sqlite.moves.set_aside import corrupt, damage_of_key
 from windlass.stores.sqlite.rows import Standing
-from windlass.stores.sqlite.transaction import CANCELLED, DEAD, RETRIED, SUCCEEDED, Transaction
+from windlass.stores.sqlite.transaction import RETRIED, Transaction
 
 
 def settle(tx: Transaction, requests: Sequence[SqliteRequest[SettleClaims]]) -> list[list[SettleResult]]:
@@ -70,13 +69,11 @@ def _ack_all(tx: Transaction, settlements: Sequence[Settlement]) -> list[SettleR
 
 def _settle_one(tx: Transaction, settlement: Settlement) -> SettleResult:
     try:
-        job = standing(tx, settlement.job_id)
+        job = fence(tx, settlement.job_id, settlement.token)
     except StoreCorrupt as error:
         return error
-    if job is None:
-        return Settled.LOST
-    if (refusal := fence.refusal(job.state, job.token, settlement.token)) is not None:
-        return refusal
+    if isinstance(job, Settled):
+        return job
     if isinstance(settlement.verdict, (ToRetry, ToSnoozed, ToReleased)) and (damage := damage_of_key(job)):
         # the rescue makes it dead when its lease has run out
         return corrupt(job, damage)
@@ -104,32 +101,27 @@ def _write(tx: Transaction, job: Standing, settlement: Settlement) -> None:
 def _write_verdict(tx: Transaction, job: Standing, settlement: Settlement) -> None:
     match settlement.verdict:
         case ToSucceeded(result, codec):
-            ends.finish(tx, job, State.SUCCEEDED, keep=settlement.keep, result=result, codec=codec)
-            tx.happened(job.queue, job.kind, SUCCEEDED)
+            delivery_ends.finish(tx, job, State.SUCCEEDED, keep=settlement.keep, result=result, codec=codec)
         case ToDead(failure):
-            ends.write_delivery(tx, job, "failed", failure)
-            ends.finish(tx, job, State.DEAD, keep=settlement.keep, error=failure.summary)
-            tx.happened(job.queue, job.kind, DEAD)
+            delivery_ends.write_delivery(tx, job, "failed", failure)
+            delivery_ends.finish(tx, job, State.DEAD, keep=settlement.keep, error=failure.summary)
         case ToCancelled(reason):
-            ends.write_delivery(tx, job, "cancelled", failure_of(reason))
-            ends.finish(tx, job, State.CANCELLED, keep=settlement.keep, error=reason)
-            tx.happened(job.queue, job.kind, CANCELLED)
+            delivery_ends.write_delivery(tx, job, "cancelled", failure_of(reason))
+            delivery_ends.finish(tx, job, State.CANCELLED, keep=settlement.keep, error=reason)
         case ToRetry(delay, failure):
-            ends.write_delivery(tx, job, "failed", failure)
+            delivery_ends.write_delivery(tx, job, "failed", failure)
             run_at = to_micros(later(tx.moment, delay))
             state = State.PENDING if delay == ZERO else State.SCHEDULED
-            ends.wait_again(tx, job, state, run_at, after_attempt(job), error=failure.summary)
+            delivery_ends.wait_again(tx, job, state, run_at, after_attempt(job), error=failure.summary)
             tx.happened(job.queue, job.kind, RETRIED)
         case ToSnoozed(delay):
-            ends.write_delivery(tx, job, "snoozed")
+            delivery_ends.write_delivery(tx, job, "snoozed")
             run_at = to_micros(later(tx.moment, delay))
             state = State.PENDING if delay == ZERO else State.SCHEDULED
-            ends.wait_again(tx, job, state, run_at, after_attempt(job), attempt=job.attempt - 1)
+            delivery_ends.wait_again(tx, job, state, run_at, after_attempt(job), attempt=job.attempt - 1)
         case ToReleased(started):
-            ends.write_delivery(tx, job, "released")
+            delivery_ends.write_delivery(tx, job, "released")
             kept = after_attempt(job) if started else holds.after_release(tx, job)
-            ends.wait_again(tx, job, State.PENDING, job.run_at, kept, attempt=job.attempt - 1)
+            delivery_ends.wait_again(tx, job, State.PENDING, job.run_at, kept, attempt=job.attempt - 1)
         case _:
             assert_never(settlement.verdict)
-    if settlement.verdict.__class__ in (ToSucceeded, ToDead, ToCancelled):
-        tx.topics.add(ENDS)

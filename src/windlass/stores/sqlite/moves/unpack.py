@@ -11,12 +11,12 @@ from windlass.core.states import State
 from windlass.kit.job_ids import check_repeats
 from windlass.kit.records import headers_text, log_lines_of
 from windlass.kit.unique_keys import NO_KEY, Kept
-from windlass.stores.sqlite.moves import holds
-from windlass.stores.sqlite.moves.ends import NO_FAILURE
+from windlass.stores.sqlite.moves import holds, steps
+from windlass.stores.sqlite.moves.delivery_ends import NO_FAILURE
 from windlass.stores.sqlite.moves.enqueue import known_jobs
 from windlass.stores.sqlite.rows import json_list
 from windlass.stores.sqlite.statements import sql
-from windlass.stores.sqlite.transaction import ENQUEUED, Transaction
+from windlass.stores.sqlite.transaction import Transaction
 
 
 def take_keys(tx: Transaction, command: TakeKeys) -> None:
@@ -63,9 +63,7 @@ def _put(tx: Transaction, seq: int, job: Job, key: HeldKey | None) -> None:
         ),
     )  # fmt: skip
     _put_traces(tx, seq, job)
-    tx.moved(job.queue, None, state)
-    tx.happened(job.queue, job.kind, ENQUEUED)
-    tx.ready(job.queue)
+    steps.starts_waiting(tx, steps.Group(job.queue, job.kind, None, 1, (seq,)), state)
 
 
 def _put_traces(tx: Transaction, seq: int, job: Job) -> None:

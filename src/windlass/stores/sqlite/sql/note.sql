@@ -1,3 +1,4 @@
+-- in the transaction that has looked at the claim
 update windlass_job
 set progress = coalesce(:progress, progress),
     -- a damaged count of lines begins anew behind those that are kept
@@ -6,5 +7,5 @@ set progress = coalesce(:progress, progress),
         log_lines,
         coalesce((select max(line) from windlass_log where seq = windlass_job.seq), 0)
     )
-where id = :job_id and token = :token and state = 'running'
-returning seq, delivery, log_lines
+where seq = :seq
+returning log_lines

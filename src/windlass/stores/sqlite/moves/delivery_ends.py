@@ -6,6 +6,7 @@ from windlass.core.job import Failure
 from windlass.core.names import HISTORY_KEPT, MAX_ERROR, shortened
 from windlass.core.states import State
 from windlass.kit.unique_keys import Kept
+from windlass.stores.sqlite.moves import steps
 from windlass.stores.sqlite.moves.holds import free_at_end
 from windlass.stores.sqlite.rows import EARLIEST, LATEST, Standing
 from windlass.stores.sqlite.transaction import Transaction
@@ -26,10 +27,25 @@ def finish(
 ) -> None:
     """End a running job in `state`; its record stays, or goes with it."""
     free_at_end(tx, job.id, job.hold, job.hold_until)
-    tx.moved(job.queue, State.RUNNING, state if keep else None)
-    if not keep:
+    if keep:
+        _write_end(tx, job, state, error=error, result=result, codec=codec, token=None if forget_token else job.token)
+    else:
         forget(tx, job.seq)
-        return
+    jobs = steps.group_of(job)
+    steps.stops_running(tx, jobs)
+    steps.ends(tx, jobs, state, keep=keep)
+
+
+def _write_end(
+    tx: Transaction,
+    job: Standing,
+    state: State,
+    *,
+    error: str | None,
+    result: bytes | None,
+    codec: str | None,
+    token: str | None,
+) -> None:
     tx.run(
         "finish",
         {
@@ -39,7 +55,7 @@ def finish(
             "last_error": None if error is None else shortened(error, MAX_ERROR),
             "result": result,
             "result_codec": codec,
-            "token": None if forget_token else job.token,
+            "token": token,
         },
     )
 
@@ -70,8 +86,9 @@ def wait_again(
             "hold_until": kept.hold_until,
         },
     )
-    tx.moved(job.queue, State.RUNNING, state)
-    tx.ready(job.queue)
+    jobs = steps.group_of(job)
+    steps.stops_running(tx, jobs)
+    steps.starts_waiting(tx, jobs, state)
 
 
 def write_delivery(tx: Transaction, job: Standing, outcome: str, failure: Failure | None = None) -> None:
