@@ -75,7 +75,7 @@ class Damage:
             case "text for a hold":
                 self.of_a_field("hold", "\xa1x")
             case "empty hold":
-                self.of_a_field("hold", "\x90")
+                self.of_a_field("hold", "\udc90")
             case "short claim":
                 # the token alone, which still holds
                 claim = ask(self._server, "HGET", f"{self._keys}job|{self._id}", "claim")

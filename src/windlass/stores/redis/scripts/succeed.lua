@@ -33,7 +33,8 @@ local function succeed(settlement)
     assert(job.kind and delivery, 'its head or its claim is damaged')
     if found[4] then
         job.hold, job.key = cmsgpack.unpack(found[4]), found[5] or nil
-        assert(type(job.hold) == 'table' and type(job.hold[1]) == 'string', 'its hold is damaged')
+        local is_sound = not job.hold or type(job.hold) == 'table' and type(job.hold[1]) == 'string'
+        assert(is_sound, 'its hold is damaged')
     end
     job.has_no_lists = not found[6] and delivery == 1
     return write_success(job, settlement)
