@@ -42,7 +42,7 @@ COUNTED: Final[dict[str, dict[str, int]]] = {
 }
 """What four of them add to the totals."""
 CASES: Final = [
-    *((name, what) for name in VERDICTS for what in ("job", "head", "short head", "short claim", "hold")),
+    *((name, what) for name in VERDICTS for what in ("job", "head", "short head", "short claim", "hold", "empty hold")),
     # only what a verdict writes must be sound
     *((name, "history") for name in ("dead", "snooze", "retry", "release")),
 ]
@@ -74,6 +74,8 @@ class Damage:
                 self.of_a_field("head", "\x01\x01")
             case "text for a hold":
                 self.of_a_field("hold", "\xa1x")
+            case "empty hold":
+                self.of_a_field("hold", "\udc90")
             case "short claim":
                 # the token alone, which still holds
                 claim = ask(self._server, "HGET", f"{self._keys}job|{self._id}", "claim")

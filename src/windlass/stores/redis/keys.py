@@ -13,7 +13,8 @@ touch them together; with `?spread=queues` those of a queue begin with `{windlas
                                enqueue; finished_at, error, result, result_codec, progress, cancel, logged (whether it
                                has a log, or a delivery 0), details (of deliveries: the module of the failure, when an
                                operator retried the job after it), hold (the unique key that it asked for), key (while
-                               it has it) and more (what few jobs have)
+                               it has it), has_followers (while other jobs follow it: a plain success of it is written
+                               as any other end) and more (what few jobs have)
     history|ID, log|ID         lists: how deliveries ended, but for a success; log lines. They go with the job
     jobs|QUEUE                 sorted set: all jobs of a queue by the number of their enqueue
     ready|QUEUE|KIND           sorted set of one score: pending jobs by priority, time and number, which each member

@@ -142,7 +142,7 @@ def _delivery(delivery: Delivery) -> DeliveryRow | None:
 
 
 def _details(history: Sequence[Delivery]) -> msgspec.Raw | None:
-    """Return what stands beside a history, as `standing.lua` keeps it."""
+    """Return what stands beside a history, as `parts/deliveries.lua` keeps it."""
     details = [
         (number, False if module is None else module, False if retried_at is None else to_micros(retried_at))
         for number, module, retried_at in details_of(history[-HISTORY_KEPT:])

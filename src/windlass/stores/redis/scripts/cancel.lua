@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs standing holders holds ends gate damage each
+-- once: asked base lines news places jobs steps holders holds ends gate damage each
 -- End waiting jobs and flag running ones; ask.keep tells by queue whether a cancelled job is kept. The reply has for each
 -- what became of it, or {id, why} where it is damaged.
 if AWAY then
@@ -18,7 +18,8 @@ local function cancel(id)
     if keep == nil then
         keep = ask.keep['']
     end
-    end_job(job, 'cancelled', keep)
+    leave(job)
+    ends(job, 'cancelled', keep)
     return 'removed'
 end
 

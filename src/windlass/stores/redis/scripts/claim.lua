@@ -1,4 +1,4 @@
--- parts: asked base lines places fields jobs holders receipts gate damage each drain promoting body
+-- parts: asked base lines places steps fields jobs holders receipts gate damage each drain promoting body
 -- Give ready jobs to a worker, strictly in the order of the queues, or with by_priority as if they were one. The reply
 -- is {whether more jobs came due than could be promoted, whether the rest is for the next claim, claims, {id, why} for each
 -- that is damaged, with an empty id where none is known}; while more are due nothing is given, unless ask.regardless. Once what is given is as large as ask.bytes
@@ -55,8 +55,8 @@ local function claims_again(kept)
     local at = 0
     each(ids, {}, function(id)
         at = at + 1
-        local job = read_job(id)
-        if is_running(job, seed .. at) then
+        local job = fence(id, seed .. at)
+        if job then
             local lease = tonumber(call('ZSCORE', P .. 'leased|' .. job.queue, id))
             local found = fields_of(job.hash)
             check(found, job.queue, job.kind)
@@ -98,13 +98,12 @@ local waits = more_due and not ask.regardless
 local function lines_of(names)
     local lines = {}
     for _, queue in ipairs(names) do
-        local leased = P .. 'leased|' .. queue
         -- raises where no job could be put there, since nothing is taken out of a line yet
-        call('ZCARD', leased)
+        call('ZCARD', P .. 'leased|' .. queue)
         for _, kind in ipairs(call('SMEMBERS', P .. 'kinds|' .. queue)) do
             if not ask.kinds or ask.kinds[kind] then
                 local key = ready_key(queue, kind)
-                lines[#lines + 1] = {queue = queue, kind = kind, key = key, leased = leased, taken = 0, read = 0}
+                lines[#lines + 1] = {queue = queue, kind = kind, key = key, taken = 0, read = 0}
             end
         end
     end
@@ -160,7 +159,10 @@ local function add(id, line)
         return
     end
     check(found, line.queue, line.kind)
-    local job = {id = id, hash = hash, leased = line.leased, found = found, attempt = 1, delivery = 1}
+    local job = {
+        id = id, hash = hash, queue = line.queue, kind = line.kind, state = 'pending', found = found,
+        attempt = 1, delivery = 1,
+    }
     if found.claim then
         local token, attempt, delivery = cmsgpack.unpack(found.claim)
         local is_sound = attempt >= 0 and attempt <= MOST and delivery >= 0 and delivery <= MOST
@@ -170,7 +172,7 @@ local function add(id, line)
     end
     if found.hold then
         job.hold = cmsgpack.unpack(found.hold)
-        assert(type(job.hold) == 'table', 'its hold is damaged')
+        assert(type(job.hold) == 'table' and type(job.hold[1]) == 'string', 'its hold is damaged')
         job.key = found.key
         job.frees_key = job.hold[3] == 'claimed'
     end
@@ -251,9 +253,7 @@ local score = int(expires)
 for at, job in ipairs(chosen) do
     local found = job.found
     local token = ask.seed .. at
-    call(
-        'HSET', job.hash, 'state', 'running', 'claim', cmsgpack.pack(token, job.attempt, job.delivery, now, ask.worker)
-    )
+    starts_running(job, cmsgpack.pack(token, job.attempt, job.delivery, now, ask.worker), score)
     if found.progress then
         call('HDEL', job.hash, 'progress')
     end
@@ -265,13 +265,12 @@ for at, job in ipairs(chosen) do
         call('HDEL', job.hash, 'key')
         found.key = nil
     end
-    join(job.leased, score, job.id)
     claims[at] = claim_of(job.id, found, token, job.attempt, job.delivery, now, expires)
     ids[at] = job.id
 end
 if #aside > 0 then
     -- What only damaged jobs need is made where there are some: of the time of a claim it would take a tenth.
-    -- parts: news aside
+    -- parts: news holds ends aside
     for _, job in ipairs(aside) do
         damaged[#damaged + 1] = {job[1], set_aside(job[1], job[2], job[3], nil, job[4])}
     end

@@ -1,4 +1,4 @@
--- once: asked base lines news places numbers damage ids enqueuing gate
+-- once: asked base lines news places steps numbers damage ids enqueuing gate
 -- Put jobs in line that ask for no key and bring no values along: {true}, or {true, {id, created} for each} where some are
 -- not new; or for an id that another job has {false, id, queue, kind, tenant}, or {false, id, why} where that is damaged.
 if AWAY then

@@ -6,8 +6,8 @@ local answers = {}
 local some_hold = false
 
 local function write(note)
-    local job = read_job(note[1])
-    if not is_running(job, note[2]) then
+    local job = fence(note[1], note[2])
+    if not job then
         return false
     end
     -- sooner than the job itself: the log may be of another type

@@ -1,4 +1,4 @@
--- once: asked base lines news places fields jobs body holders damage each drain promoting aside
+-- once: asked base lines news places steps fields jobs body holders holds ends damage each drain promoting aside
 -- Make scheduled jobs that have come due pending; the reply is {how many, {id, why} for each that was damaged, and set aside}.
 -- After ask.most_aside of these the caller asks again, so that others are served meanwhile.
 local done = 0

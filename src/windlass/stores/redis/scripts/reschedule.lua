@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs standing gate damage each
+-- once: asked base lines news places jobs steps gate damage each
 -- Let waiting jobs run at ask.run_at, or now when there is none or it is past. The reply has for each what became of it, or
 -- {id, why} where it is damaged.
 if AWAY then
@@ -13,7 +13,9 @@ local function reschedule(id)
     elseif not is_waiting(job) then
         return 'wrong_state'
     end
-    wait_until(job, run_at)
+    leave(job)
+    starts_waiting(job, run_at)
+    tell('queue:' .. job.queue)
     return 'done'
 end
 

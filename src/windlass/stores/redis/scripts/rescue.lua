@@ -1,4 +1,4 @@
--- once: asked base lines news places fields jobs body standing holders holds ends damage each drain aside
+-- once: asked base lines news places fields jobs body steps deliveries holders holds ends damage each drain aside
 -- Take back claims whose lease ran out, or with ask.force all: of ask.queues or all, of ask.workers (a set) or all. The
 -- reply is {{id, state} for each, {id, why} for those among them that were damaged, and set aside}.
 local function keeps(queue)
@@ -17,13 +17,13 @@ local function rescue(job)
     job.token = nil
     -- whoever held it may be waiting for news that it should stop
     tell('flags')
+    stops_running(job, not dead)
     if dead then
-        call('HSET', job.hash, 'claim', packed_claim(job))
-        end_job(job, 'dead', keeps(job.queue))
+        ends(job, 'dead', keeps(job.queue), {'claim', packed_claim(job)})
         return {job.id, 'dead'}
     end
     give_up(job)
-    wait_until(job, now)
+    starts_waiting(job, now)
     return {job.id, 'pending'}
 end
 
@@ -64,7 +64,7 @@ local function note_delivery(id, found)
 end
 
 -- set aside a job whose claim cannot be taken back; of a damaged one it is not known whose it was
-local function refuse(id, queue, leased, err)
+local function refuse(id, queue, err)
     if ask.workers then
         return false
     end
@@ -75,7 +75,6 @@ local function refuse(id, queue, leased, err)
     end
     damaged[#damaged + 1] = {id, set_aside(id, queue, nil, 'running', err)}
     rescued[#rescued + 1] = {id, 'dead'}
-    part(leased, id)
     return true
 end
 
@@ -91,7 +90,7 @@ for _, queue in ipairs(ask.queues or call('SMEMBERS', P .. 'queues')) do
         end, function(id)
             return take(id, queue, leased)
         end, function(id, err)
-            return refuse(id, queue, leased, err)
+            return refuse(id, queue, err)
         end)
     until left < wanted or #rescued >= ask.limit
 end

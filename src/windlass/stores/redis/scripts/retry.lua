@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs standing holders holds gate damage each
+-- once: asked base lines news places jobs steps deliveries holders holds gate damage each
 -- Give dead and cancelled jobs a full new budget, pending now. The reply has for each what became of it, or {id, why}
 -- where it is damaged.
 if AWAY then
@@ -42,8 +42,10 @@ local function retry(id)
         return 'key_held'
     end
     note_retry(job)
+    leave(job)
     job.attempt = 0
-    wait_until(job, now)
+    starts_waiting(job, now)
+    tell('queue:' .. job.queue)
     call('HDEL', job.hash, 'error', 'finished_at', 'result', 'result_codec', 'cancel')
     return 'done'
 end

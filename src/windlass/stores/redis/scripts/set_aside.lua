@@ -1,4 +1,4 @@
--- once: asked base lines news places fields jobs body holders damage each aside
+-- once: asked base lines news places steps fields jobs body holders holds ends damage each aside
 -- Set aside running jobs that were found to be damaged when their claims were read: {id, token, what is damaged} each, whose
 -- token must still hold, as far as that can be told. The reply has for each whether it was done. The receipt of the claim
 -- ask.forget goes, where that has given no other.
@@ -43,7 +43,6 @@ local function aside(row)
     if is_hash then
         uncount(id)
     end
-    part(P .. 'leased|' .. queue, id)
     return true
 end
 

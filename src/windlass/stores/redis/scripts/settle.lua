@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs standing holders holds kv numbers damage ids enqueuing keyed ends successes each settled
+-- once: asked base lines news places jobs steps deliveries holders holds kv numbers damage ids enqueuing keyed ends each settled
 -- Write how claims ended, each as one step of its own; one is {id, token, keep, verdict, two values that belong to it, then,
 -- kv}, shorter where nothing follows. The reply has for each "done", "repeated", "lost", the conflict that refused it,
 -- {key, holder, why} or {id, queue, kind, tenant}, or what is said of a damaged job, {id, why}; or it is true: all are done.
@@ -19,46 +19,50 @@ local function refused(job, settlement, jobs)
     return conflict_of(jobs, holders, ends and not keep and job.id or nil, not ends and job.id or nil)
 end
 
+local function wait_again(job, run_at)
+    stops_running(job, true)
+    give_up(job)
+    starts_waiting(job, run_at)
+end
+
 local write = {}
 
 function write.succeeded(job, keep, result, codec)
-    succeed(job.id, job.token, keep, result, codec)
+    stops_running(job)
+    ends(job, 'succeeded', keep, result and {'result', result, 'result_codec', codec})
 end
 
 function write.dead(job, keep, failure)
     end_delivery(job, 'failed', failure)
-    end_job(job, 'dead', keep)
+    stops_running(job)
+    ends(job, 'dead', keep)
 end
 
 function write.cancelled(job, keep, reason)
     end_delivery(job, 'cancelled')
-    call('HSET', job.hash, 'error', reason)
-    end_job(job, 'cancelled', keep)
+    stops_running(job)
+    ends(job, 'cancelled', keep, {'error', reason})
 end
 
 function write.retry(job, _, delay, failure)
     end_delivery(job, 'failed', failure)
     count('retried', job.queue, job.kind)
-    give_up(job)
-    wait_until(job, later(delay))
+    wait_again(job, later(delay))
 end
 
 function write.snoozed(job, _, delay)
     end_delivery(job, 'snoozed')
     job.attempt = job.attempt - 1
-    give_up(job)
-    wait_until(job, later(delay))
+    wait_again(job, later(delay))
 end
 
 function write.released(job, _, started)
     end_delivery(job, 'released')
     job.attempt = job.attempt - 1
-    if started then
-        give_up(job)
-    else
+    if not started then
         take_back(job)
     end
-    wait_until(job, job.run_at)
+    wait_again(job, job.run_at)
 end
 
 local function has_kv(jobs)
@@ -71,13 +75,10 @@ local function has_kv(jobs)
 end
 
 local function settle(settlement)
-    local id, token, keep = settlement[1], settlement[2], settlement[3]
-    local verdict, jobs, kv = settlement[4], settlement[7], settlement[8]
-    local job = read_job(id)
-    if not job or job.token ~= token then
-        return 'lost'
-    elseif job.state ~= 'running' then
-        return 'repeated'
+    local keep, verdict, jobs, kv = settlement[3], settlement[4], settlement[7], settlement[8]
+    local job, why = fence(settlement[1], settlement[2])
+    if not job then
+        return why
     end
     -- nothing is written of what is damaged, so all that is written after the verdict is looked at before it
     if kv or jobs and has_kv(jobs) then

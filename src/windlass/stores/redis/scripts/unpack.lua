@@ -1,4 +1,4 @@
--- once: asked base lines news places holders holds numbers damage ids enqueuing gate
+-- once: asked base lines news places steps holders holds numbers damage ids enqueuing gate
 -- Put the jobs of a parcel in line as they are. One is a table of its id, kind, body, priority, max_attempts, created_at,
 -- whether it is pending, and where it has them run_at, attempt and delivery, hold with expires_at, fields (pairs for its
 -- hash), history and log, which are kept as they come. The reply tells whether this was the next parcel of its move: false,
@@ -26,16 +26,15 @@ end
 
 local function stand_in_line(job, seq)
     local run_at = tonumber(job.run_at or job.created_at)
-    local record = {id = job.id, queue = ask.queue, kind = job.kind, priority = job.priority, run_at = run_at, seq = seq}
+    local record = {
+        id = job.id, hash = job_key(job.id), queue = ask.queue, kind = job.kind, priority = job.priority,
+        run_at = run_at, seq = seq,
+    }
     join(P .. 'jobs|' .. ask.queue, int(seq), job.id)
+    starts_waiting(record, not job.pending and run_at or nil)
     if job.run_at then
-        call('HSET', job_key(job.id), 'run_at', job.run_at)
-    end
-    if job.pending or run_at <= now then
-        join_ready(record)
-    else
-        call('HSET', job_key(job.id), 'state', 'scheduled')
-        join_due(record)
+        -- the text has digits that a number loses
+        call('HSET', record.hash, 'run_at', job.run_at)
     end
 end
 

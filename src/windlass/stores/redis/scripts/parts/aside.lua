@@ -149,47 +149,53 @@ end
 local OVERWRITTEN = {'state', 'error', 'finished_at'}
 local WAITS_OR_RUNS = {pending = true, scheduled = true, running = true}
 
-local function write_dead(hash, found, state, why)
-    local fields = {'state', 'dead', 'finished_at', int(now), 'error', string.format(DEAD_REASON, why)}
+-- what is written to the hash of a job that is set aside, beside its end
+local function fields_of_dead(found, state, why)
+    local fields = {'error', string.format(DEAD_REASON, why)}
     for _, field in ipairs(OVERWRITTEN) do
         if found[field] and not WAITS_OR_RUNS[found[field]] then
             fields[#fields + 1] = field .. '_before'
             fields[#fields + 1] = found[field]
         end
     end
-    call('HSET', hash, unpack(fields))
     local claim = found.claim and opened(found.claim)
     if state == 'running' and claim and claim[1] then
         -- who had it has lost it: when that settles, it is no repetition
-        call('HSET', hash, 'claim', cmsgpack.pack(nil, claim[3][2], claim[3][3], claim[3][4], claim[3][5]))
+        fields[#fields + 1] = 'claim'
+        fields[#fields + 1] = cmsgpack.pack(nil, claim[3][2], claim[3][3], claim[3][4], claim[3][5])
     end
+    return fields
 end
 
--- Set aside a job that the caller takes out of a line of a queue, and of a kind and a state where these are known, for what is
--- said of an error, or `why`; return what is damaged.
+-- Set aside a job of a queue, and of a kind and a state where these are known, for what is said of an error, or `why`; return
+-- what is damaged. A running job leaves its line here, any other is taken out of it by the caller.
 local function set_aside(id, queue, kind, state, err, why)
+    local job = {id = id, queue = queue, kind = kind, state = state}
     local hash = job_key(id)
     local is_hash, found = pcall(fields_of, hash)
+    local fields
     if is_hash then
         why = why or damage_of(id, found, queue, kind, state) or err
-        write_dead(hash, found, state, why)
+        fields = fields_of_dead(found, state, why)
         if found.hold then
             free_key(id, found)
         end
-        kind = kind or stored_kind(found)
+        job.hash = hash
+        job.kind = kind or stored_kind(found)
     else
         damage(found)
         why = 'job|' .. id .. ' is not a hash'
     end
-    local seq = call('ZSCORE', P .. 'jobs|' .. queue, id)
-    if not seq then
-        seq = '0'
-        call('ZADD', P .. 'jobs|' .. queue, seq, id)
+    job.kind = job.kind or ''
+    job.seq = call('ZSCORE', P .. 'jobs|' .. queue, id)
+    if not job.seq then
+        job.seq = '0'
+        call('ZADD', P .. 'jobs|' .. queue, job.seq, id)
     end
-    join(P .. 'ended|' .. queue .. '|dead', int(now), id)
-    join(P .. 'dead|' .. queue, seq, id)
-    count('dead', queue, kind or '')
-    tell('ends')
+    if state == 'running' then
+        stops_running(job)
+    end
+    ends(job, 'dead', true, fields)
     tell('flags')
     return why
 end

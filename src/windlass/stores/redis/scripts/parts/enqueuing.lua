@@ -13,12 +13,7 @@ local function create(job, seq)
     local hash = P .. 'job|' .. id
     call('HSET', hash, 'head', cmsgpack.pack(seq, queue, kind, job[5], job[6], now), 'body', job[4])
     join(P .. 'jobs|' .. queue, int(seq), id)
-    if run_at <= now then
-        join_ready_at(queue, kind, struct.pack(PLACE, job[5], run_at, seq) .. id)
-    else
-        call('HSET', hash, 'state', 'scheduled', 'run_at', int(run_at))
-        join(P .. 'due|' .. queue, int(run_at), id)
-    end
+    starts_waiting({id = id, hash = hash, queue = queue, kind = kind, priority = job[5], seq = seq}, run_at)
     if job[9] then
         call('HSET', hash, 'more', job[9])
     end

@@ -70,5 +70,4 @@ local function take_back(job)
         job.key = job.hold[2]
         call('HSET', job.hash, 'key', job.key)
     end
-    give_up(job)
 end

@@ -42,13 +42,21 @@ local function read_job(id)
     assert(job.run_at and has_claim, 'its time or its claim is damaged')
     if found[5] then
         job.hold = cmsgpack.unpack(found[5])
-        assert(type(job.hold) == 'table', 'its hold is damaged')
+        assert(type(job.hold) == 'table' and type(job.hold[1]) == 'string', 'its hold is damaged')
     end
     return job
 end
 
-local function is_running(job, token)
-    return job and job.state == 'running' and job.token == token
+-- The fence of a claim: return the job that runs by a token, or nil and why none does: "lost", or "repeated" where this
+-- claim has ended.
+local function fence(id, token)
+    local job = read_job(id)
+    if not job or job.token ~= token then
+        return nil, 'lost'
+    elseif job.state ~= 'running' then
+        return nil, 'repeated'
+    end
+    return job
 end
 
 local function is_finished(job)
@@ -57,10 +65,4 @@ end
 
 local function is_waiting(job)
     return job.state == 'pending' or job.state == 'scheduled'
-end
-
-local function forget_kind(queue, kind)
-    if call('EXISTS', ready_key(queue, kind)) == 0 then
-        call('SREM', P .. 'kinds|' .. queue, kind)
-    end
 end

@@ -88,7 +88,9 @@ local function replace(job, hold, held)
         call('HSET', record.hash, 'hold', cmsgpack.pack(record.hold))
     end
     write_holder(hold[1], {held[1], hold[7], held[3]})
-    wait_until(record, run_at_of(job))
+    leave(record)
+    starts_waiting(record, run_at_of(job))
+    tell('queue:' .. record.queue)
     write_kv(job[11])
 end
 

@@ -15,16 +15,12 @@ local function place_of(job)
     return struct.pack(PLACE, job.priority, job.run_at, job.seq) .. job.id
 end
 
-local function join_ready_at(queue, kind, place)
-    local key = ready_key(queue, kind)
-    if not added[key] then
-        call('SADD', P .. 'kinds|' .. queue, kind)
-    end
-    join(key, 0, place)
-end
-
 local function join_ready(job)
-    join_ready_at(job.queue, job.kind, place_of(job))
+    local key = ready_key(job.queue, job.kind)
+    if not added[key] then
+        call('SADD', P .. 'kinds|' .. job.queue, job.kind)
+    end
+    join(key, 0, place_of(job))
 end
 
 local function join_due(job)

@@ -14,9 +14,7 @@ local function promote(queue, limit, refuse, most)
         -- a server that is allowed to forget may have forgotten it
         if job then
             assert(job.queue == queue, 'its head is damaged')
-            job.state = 'pending'
-            join_ready(job)
-            call('HSET', job.hash, 'state', 'pending')
+            starts_waiting(job)
         end
         part(due, id)
         return true
