@@ -1,7 +1,7 @@
-"""Writes the parts of the docs that are read from the code: the states, the errors, the command line, the HTTP API.
+"""Writes the parts of the docs that are read from the code: fields of a job, states, errors, command line, HTTP API.
 
-Run `python docs/generate.py` after a change to `windlass.core.states`, `windlass.core.errors`, `windlass.cli` or
-`windlass.api`: a test fails until the pages are current.
+Run `python docs/generate.py` after a change to `windlass.core.job`, `windlass.core.states`, `windlass.core.errors`,
+`windlass.cli` or `windlass.api`: a test fails until the pages are current.
 """
 # ruff: noqa: INP001 - a program in a folder of pages
 
@@ -18,6 +18,7 @@ from windlass.api.roles import Role
 from windlass.cli.program import program
 from windlass.core import errors
 from windlass.core.errors import WindlassError
+from windlass.core.job import JOB_FIELDS
 from windlass.core.states import MOVES, State
 from windlass.core.store_calls import RepeatSafety
 from windlass.exit_codes import MEANINGS
@@ -122,6 +123,18 @@ def _roles(operation: Operation[Any, Any]) -> str:
     return "every" if len(named) == len(Role) - 1 else ", ".join(named) or "admin"
 
 
+def job_fields() -> str:
+    """Return a row for each field of a job, and which of them may hold secrets."""
+    rows = [f"| `{field.name}` | {field.written.value} | {_cell(field.text)} |" for field in JOB_FIELDS]
+    secret = ", ".join(f"`{field.name}`" for field in JOB_FIELDS if field.may_hold_secrets)
+    return "\n\n".join(
+        [
+            "\n".join(["| field | first written | what it is |", "|---|---|---|", *rows]),
+            f"A caller with the role `view` or `operate` alone sees secrets hidden in these: {secret}.",
+        ]
+    )
+
+
 def openapi() -> str:
     """Return the OpenAPI document, to be read by people too."""
     return msgspec.json.format(msgspec.json.encode(document()), indent=1).decode() + "\n"
@@ -134,6 +147,7 @@ def pages() -> dict[Path, str]:
         DOCS / "reference" / "errors.md": error_table(),
         DOCS / "reference" / "commands.md": command_line(),
         DOCS / "reference" / "http-api.md": http_api(),
+        DOCS / "reference" / "job.md": job_fields(),
     }
     made = {page: _with_part(page.read_text(encoding="utf-8"), part) for page, part in parts.items()}
     return {**made, DOCS / "reference" / "openapi.json": openapi()}

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Raw, UnsetType, ValidationError
 
-from windlass.api.jobs import JSON, RAW, Failure, Job, NewJob, Progress, asked, failure_told, job_of, told
+from windlass.api.jobs import JSON, RAW, Failure, Job, NewJob, Progress, failure_told, follower_asked, job_of, told
 from windlass.api.problems import Problem
 from windlass.api.shape import Asked, Id, KvPair, Limit, Moment, Name, Seconds, Told, pairs, seconds
 from windlass.core import job as core
@@ -157,7 +157,7 @@ Ending: TypeAlias = Ack | Nack | Retry | DeadLetter | Snooze | Release | Cancel
 def settlement_asked(settlement: seam.Settlement) -> Ending:
     """Return how a claim ended, as it is sent."""
     job_id, token, verdict, keep, then, kv = settlement
-    common = (job_id, token, keep, [_follower(job) for job in then], None if kv is None else pairs(kv))
+    common = (job_id, token, keep, [follower_asked(job) for job in then], None if kv is None else pairs(kv))
     match verdict:
         case ends.ToSucceeded(result, codec):
             return _end(Ack(id=job_id, token=token, result_base64=result, codec=codec), common)
@@ -171,12 +171,6 @@ def settlement_asked(settlement: seam.Settlement) -> Ending:
             return _end(Release(id=job_id, token=token, started=started), common)
         case ends.ToCancelled(reason):
             return _end(Cancel(id=job_id, token=token, reason=reason), common)
-
-
-def _follower(job: core.PreparedJob) -> NewJob:
-    made = asked(job)
-    made.parent_id = job.parent_id
-    return made
 
 
 def _end(ending: Ending, common: tuple[str, str, bool, list[NewJob], list[KvPair] | None]) -> Ending:

@@ -1,11 +1,13 @@
 """Jobs, as the API writes and reads them."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Final, Literal, get_args
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from msgspec import UNSET, MsgspecError, Raw, UnsetType, ValidationError
 from msgspec.json import Decoder
+from msgspec.structs import astuple
 
 from windlass.api.shape import (
     Asked,
@@ -23,12 +25,12 @@ from windlass.api.shape import (
     seconds,
 )
 from windlass.core import job as core
-from windlass.core.ids import JobId
 from windlass.core.states import State
 from windlass.core.unique import Hold, OnConflict, Scope, Unique
 
 JSON = "json"
 RAW = "raw"
+_Order: TypeAlias = Callable[[tuple[Any, ...]], tuple[Any, ...]]
 _anything = Decoder().decode
 _as_it_is = Decoder(Raw).decode
 _LARGE_NUMBER = re.compile(rb"[eE]\+?[0-9]{3}")
@@ -116,6 +118,13 @@ def asked(job: core.PreparedJob) -> NewJob:
     )
 
 
+def follower_asked(job: core.PreparedJob) -> NewJob:
+    """Return a job that comes with the end of another one, as it is sent: it says so if that is not its parent."""
+    made = asked(job)
+    made.parent_id = job.parent_id
+    return made
+
+
 def _key(hold: Hold) -> UniqueKey:
     # the holder's name begins with it: `core.unique.hold`
     scope = _SCOPES[hold.name.partition("|")[0]]
@@ -132,7 +141,7 @@ class Enqueued(Told, kw_only=True):
     created: bool
 
 
-class Progress(Told, kw_only=True):
+class Progress(Told):
     """How far a running job says it is."""
 
     done: float
@@ -140,7 +149,7 @@ class Progress(Told, kw_only=True):
     note: str | None = None
 
 
-class LogLine(Told, kw_only=True):
+class LogLine(Told):
     """One line that a job wrote while it ran."""
 
     at: Moment
@@ -149,7 +158,7 @@ class LogLine(Told, kw_only=True):
     delivery: int
 
 
-class Failure(Told, kw_only=True):
+class Failure(Told):
     """Why an attempt failed."""
 
     message: str
@@ -159,7 +168,7 @@ class Failure(Told, kw_only=True):
     """Where the class of the exception is defined."""
 
 
-class Delivery(Told, kw_only=True):
+class Delivery(Told):
     """One claim in a job's life and how it ended; without `outcome` it runs."""
 
     delivery: int
@@ -173,7 +182,7 @@ class Delivery(Told, kw_only=True):
     """When an operator retried the job after this delivery."""
 
 
-class Job(Told, kw_only=True):
+class Job(Told):
     """A job, as it was when it was read; `history` and `log` are told of single jobs alone.
 
     The payload is in `payload` where it is JSON, unless bytes were asked for, else in `payload_base64`; the result
@@ -218,59 +227,38 @@ class Job(Told, kw_only=True):
 
 def told(job: core.Job, *, as_bytes: bool = False) -> Job:
     """Return a job as it is told: with `as_bytes` its payload and result are in base64 whatever they are."""
-    payload, payload_bytes = _shown(job.payload, job.codec, as_bytes=as_bytes)
-    result, result_bytes = _shown(job.result, job.result_codec, as_bytes=as_bytes)
-    return Job(
-        seq=job.seq,
-        id=job.id,
-        queue=job.queue,
-        state=job.state,
-        priority=job.priority,
-        attempt=job.attempt,
-        max_attempts=job.max_attempts,
-        delivery=job.delivery,
-        created_at=job.created_at,
-        run_at=job.run_at,
-        codec=job.codec,
-        payload=payload,
-        payload_base64=payload_bytes,
-        kind=job.kind,
-        headers=dict(job.headers),
-        tenant=job.tenant,
-        claimed_at=job.claimed_at,
-        lease_expires_at=job.lease_expires_at,
-        finished_at=job.finished_at,
-        worker=job.worker,
-        last_error=job.last_error,
-        result=result,
-        result_base64=result_bytes,
-        result_codec=job.result_codec,
-        progress=progress_told(job.progress),
-        cancel_requested=job.cancel_requested,
-        unique_key=job.unique_key,
-        parent_id=job.parent_id,
-        schedule_id=job.schedule_id,
-        limit_key=job.limit_key,
-        history=[_delivery(each) for each in job.history],
-        log=log_told(job.log),
-        damage=job.damage,
-    )
+    told = Job(*_in_order_of_json(job))
+    told.payload, told.payload_base64 = _shown(job.payload, job.codec, as_bytes=as_bytes)
+    told.result, told.result_base64 = _shown(job.result, job.result_codec, as_bytes=as_bytes)
+    told.headers = dict(job.headers)
+    told.progress = progress_told(job.progress)
+    told.history = [_delivery(each) for each in job.history]
+    told.log = log_told(job.log)
+    return told
 
 
 def job_of(told: Job) -> core.Job:
     """Return the job that was told, its payload and result in bytes."""
-    progress = told.progress
-    return core.Job(
-        told.seq, JobId(told.id), told.queue, told.kind, told.payload_base64 or b"", told.codec,
-        told.headers or core.NO_HEADERS, told.tenant, told.priority, told.state, told.attempt, told.max_attempts,
-        told.delivery, told.created_at, told.run_at, told.claimed_at, told.lease_expires_at, told.finished_at,
-        told.worker, told.last_error, told.result_base64, told.result_codec,
-        None if progress is None else core.Progress(progress.done, progress.total, progress.note),
-        told.cancel_requested, told.unique_key, _id(told.parent_id), told.schedule_id, told.limit_key,
-        tuple([_delivery_of(each) for each in told.history]),
-        tuple([core.LogLine(line.at, line.level, line.text, line.delivery) for line in told.log]),
-        told.damage,
-    )  # fmt: skip
+    values = list(_in_order_of_job(astuple(told)))
+    values[_PAYLOAD] = told.payload_base64 or b""
+    values[_RESULT] = told.result_base64
+    values[_HEADERS] = told.headers or core.NO_HEADERS
+    values[_PROGRESS] = None if told.progress is None else core.Progress(*astuple(told.progress))
+    values[_HISTORY] = tuple([_delivery_of(each) for each in told.history])
+    values[_LOG] = tuple([core.LogLine(*astuple(line)) for line in told.log])
+    return core.job_from_columns(tuple(values))
+
+
+_JSON_FIELDS: Final = Job.__struct_fields__
+_MISSING: Final = [f"{field.name}: {field.type}" for field in core.JOB_FIELDS if field.name not in _JSON_FIELDS]
+if _MISSING:
+    raise TypeError("add to Job in api/jobs.py: " + ", ".join(_MISSING))
+_place = core.Job._fields.index
+_in_order_of_json: Final[_Order] = itemgetter(*[_place(name.removesuffix("_base64")) for name in _JSON_FIELDS])
+_in_order_of_job: Final[_Order] = itemgetter(*map(_JSON_FIELDS.index, core.Job._fields))
+_PAYLOAD, _RESULT, _HEADERS = _place("payload"), _place("result"), _place("headers")
+_PROGRESS, _HISTORY, _LOG = _place("progress"), _place("history"), _place("log")
+"""What JSON has in another form than the job; all other values are the same in both, in another order."""
 
 
 def _shown(value: bytes | None, codec: str | None, *, as_bytes: bool) -> tuple[Raw | UnsetType, bytes | None]:
@@ -300,25 +288,20 @@ def _may_have_too_large_a_number(value: bytes) -> bool:
 
 def progress_told(progress: core.Progress | None) -> Progress | None:
     """Return how far a job is, as it is told."""
-    return None if progress is None else Progress(done=progress.done, total=progress.total, note=progress.note)
+    return None if progress is None else Progress(*progress)
 
 
 def log_told(lines: Sequence[core.LogLine]) -> list[LogLine]:
     """Return lines of a log as they are told."""
-    return [LogLine(at=line.at, level=line.level, text=line.text, delivery=line.delivery) for line in lines]
+    return [LogLine(*line) for line in lines]
 
 
 def _delivery(ended: core.Delivery) -> Delivery:
+    failure = None if ended.failure is None else failure_told(ended.failure)
     return Delivery(
-        delivery=ended.delivery,
-        attempt=ended.attempt,
-        started_at=ended.started_at,
-        ended_at=ended.ended_at,
-        worker=ended.worker,
-        outcome=ended.outcome,
-        failure=None if ended.failure is None else failure_told(ended.failure),
-        retried_at=ended.retried_at,
-    )
+        ended.delivery, ended.attempt, ended.started_at, ended.ended_at, ended.worker, ended.outcome, failure,
+        ended.retried_at,
+    )  # fmt: skip
 
 
 def _delivery_of(told: Delivery) -> core.Delivery:
@@ -330,13 +313,9 @@ def _delivery_of(told: Delivery) -> core.Delivery:
 
 def failure_told(failure: core.Failure) -> Failure:
     """Return why an attempt failed, as it is told."""
-    return Failure(message=failure.message, type=failure.type, traceback=failure.traceback, module=failure.module)
+    return Failure(*failure)
 
 
 def failure_of(told: Failure) -> core.Failure:
     """Return why an attempt failed."""
-    return core.Failure(told.message, told.type, told.traceback, told.module)
-
-
-def _id(text: str | None) -> JobId | None:
-    return None if text is None else JobId(text)
+    return core.Failure(*astuple(told))

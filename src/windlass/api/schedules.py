@@ -147,10 +147,6 @@ class Revision(Told, kw_only=True):
     revision: int | None = None
 
 
-NOT_OF_A_SCHEDULE: Final = ("parent_id", "schedule_id", "limit_key")
-"""Fields of a new job that the job of a schedule does not have."""
-
-
 class SchedulePut(Asked, kw_only=True):
     """A rule and the job that it makes: `rule` is a cron expression, or a number of seconds."""
 

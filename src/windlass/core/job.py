@@ -1,12 +1,16 @@
 """The job, and the records around it.
 
+What a field of a job is, is said in `Job` alone: the reference, the JSON of the API, the columns of the stores and what
+reads damaged records follow from it, or are compared with it by tests.
+
 Records that are made once per job and call are tuples: they cannot be changed, and cost a tenth of a frozen dataclass.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from enum import Enum
 from functools import partial
-from typing import Any, Final, NamedTuple, NewType, Protocol, cast
+from typing import Annotated, Any, Final, NamedTuple, NewType, Protocol, cast
 from uuid import UUID
 
 from windlass.core.duration import Duration
@@ -79,47 +83,106 @@ class Delivery(NamedTuple):
     retried_at: datetime | None = None
 
 
+class Written(Enum):
+    """When a field of a job is first written."""
+
+    ENQUEUE = "enqueue"
+    CLAIM = "claim"
+    """Only a job that runs or has ended has such a field."""
+    RUNNING = "while it runs"
+    ATTEMPT = "the end of an attempt"
+    END = "the end"
+    """Only a job that has ended has such a field."""
+    READ = "each reading"
+    """It is not stored: it says how the record reads."""
+
+
+class JobField(NamedTuple):
+    """What a field of a job is. `name` and `type` are taken from the line in `Job` where it stands."""
+
+    written: Written
+    text: str
+    """What it holds, in Markdown: a row of the reference."""
+    may_hold_secrets: bool = False
+    """Whether a caller who may only look sees the value with its secrets hidden."""
+    name: str = ""
+    type: Any = None
+
+
 class Job(NamedTuple):
     """One piece of work, as it was when it was read. Times are UTC.
 
     `history` and `log` are filled by `get` alone. `seq` is the place in the order of all enqueues of the store.
     """
 
-    seq: int
-    id: JobId
-    queue: str
-    kind: str | None
-    payload: bytes
-    codec: str
-    headers: Mapping[str, str]
-    tenant: str | None
-    priority: int
-    state: State
-    attempt: int
-    max_attempts: int
-    delivery: int
-    created_at: datetime
-    run_at: datetime
-    claimed_at: datetime | None
-    lease_expires_at: datetime | None
-    finished_at: datetime | None
-    worker: str | None
-    last_error: str | None
-    result: bytes | None
-    result_codec: str | None
-    progress: Progress | None
-    cancel_requested: bool
-    unique_key: str | None
-    parent_id: JobId | None
-    schedule_id: str | None
-    limit_key: str | None
-    history: tuple[Delivery, ...] = ()
-    log: tuple[LogLine, ...] = ()
-    damage: str | None = None
-    """The fields of the stored record that cannot be read, each with the reason; None for a sound record.
-
-    Such a field has a stand-in here: no bytes, no text, or the first moment of 1970.
-    """
+    seq: Annotated[int, JobField(Written.ENQUEUE, "the place in the order of all enqueues of the store")]
+    id: Annotated[JobId, JobField(Written.ENQUEUE, "a UUID as text; version 7 when it was made for you")]
+    queue: Annotated[str, JobField(Written.ENQUEUE, "the queue's name")]
+    kind: Annotated[str | None, JobField(Written.ENQUEUE, "the name of the job's type, or None")]
+    payload: Annotated[
+        bytes, JobField(Written.ENQUEUE, "bytes; `client.decode(job)` gives the value", may_hold_secrets=True)
+    ]
+    codec: Annotated[str, JobField(Written.ENQUEUE, "what made the bytes: `raw` for bytes as they were given, `json`")]
+    headers: Annotated[
+        Mapping[str, str],
+        JobField(
+            Written.ENQUEUE,
+            "strings by name; [`windlass-secret`](#secret-fields) tells what is secret",
+            may_hold_secrets=True,
+        ),
+    ]
+    tenant: Annotated[str | None, JobField(Written.ENQUEUE, "a name, or None")]
+    priority: Annotated[int, JobField(Written.ENQUEUE, "lower is more urgent")]
+    state: Annotated[State, JobField(Written.ENQUEUE, "one of six, below")]
+    attempt: Annotated[int, JobField(Written.ENQUEUE, "how many attempts were charged")]
+    max_attempts: Annotated[int, JobField(Written.ENQUEUE, "how many may be")]
+    delivery: Annotated[int, JobField(Written.ENQUEUE, "how many claims there were in the job's life")]
+    created_at: Annotated[datetime, JobField(Written.ENQUEUE, "when it was enqueued")]
+    run_at: Annotated[datetime, JobField(Written.ENQUEUE, "from when on it may run, and its place in the line")]
+    claimed_at: Annotated[
+        datetime | None, JobField(Written.CLAIM, "when the claim that holds it, or that ended it, was made")
+    ]
+    lease_expires_at: Annotated[
+        datetime | None, JobField(Written.CLAIM, "until when that claim holds; None unless it runs")
+    ]
+    finished_at: Annotated[datetime | None, JobField(Written.END, "when it ended")]
+    worker: Annotated[str | None, JobField(Written.CLAIM, "the name of the process that holds it, or that ended it")]
+    last_error: Annotated[str | None, JobField(Written.ATTEMPT, "the last failure in short, or why it was cancelled")]
+    result: Annotated[bytes | None, JobField(Written.END, "bytes, or None", may_hold_secrets=True)]
+    result_codec: Annotated[str | None, JobField(Written.END, "what made them")]
+    progress: Annotated[
+        Progress | None,
+        JobField(
+            Written.RUNNING,
+            "how far the running job says it is: `Progress(done, total, note)`; written through the store",
+        ),
+    ]
+    cancel_requested: Annotated[bool, JobField(Written.RUNNING, "whether it was asked to stop")]
+    unique_key: Annotated[str | None, JobField(Written.ENQUEUE, "the key that it holds, or could hold again")]
+    parent_id: Annotated[JobId | None, JobField(Written.ENQUEUE, "the job whose settlement made it, by `then`")]
+    schedule_id: Annotated[
+        str | None, JobField(Written.ENQUEUE, "the [schedule](schedules.md) that made it, if one did")
+    ]
+    limit_key: Annotated[str | None, JobField(Written.ENQUEUE, "reserved")]
+    history: Annotated[
+        tuple[Delivery, ...],
+        JobField(Written.ATTEMPT, "a `Delivery` for each claim, the last 20; filled by `get` alone"),
+    ] = ()
+    log: Annotated[
+        tuple[LogLine, ...],
+        JobField(
+            Written.RUNNING,
+            "lines that it wrote while it ran, the last 500; filled by `get` alone; written through the store",
+        ),
+    ] = ()
+    damage: Annotated[
+        str | None,
+        JobField(
+            Written.READ,
+            "which fields of the stored record cannot be read, and why; None for a sound record. Such a field has a "
+            "stand-in: no bytes, no text, or the first moment of 1970. See [damaged records](damaged-records.md)",
+        ),
+    ] = None
 
     @property
     def retrying(self) -> bool:
@@ -134,6 +197,23 @@ A call of `Job` builds a tuple of more than 30 parts, which Python does from a l
 """
 NOTHING_APART: Final[tuple[tuple[Delivery, ...], tuple[LogLine, ...], None]] = ((), (), None)
 """The last three of them, of a job that is read without history, log and damage."""
+
+
+def _fields_of(annotations: Mapping[str, Any]) -> Iterator[JobField]:
+    for name, annotation in annotations.items():
+        field: JobField = annotation.__metadata__[0]
+        yield field._replace(name=name, type=annotation.__origin__)
+
+
+JOB_FIELDS: Final = tuple(_fields_of(Job.__annotations__))
+"""All fields of a job, in their order."""
+STORED_FIELDS: Final = JOB_FIELDS[: -len(NOTHING_APART)]
+"""Those that a store keeps in the record itself, mostly each in a column of its own."""
+WAITING_FIELDS: Final = tuple(field for field in STORED_FIELDS if field.written not in {Written.CLAIM, Written.END})
+"""Those that a waiting job has, before its first attempt or another one: they move to another store with it."""
+FIELDS_WITH_SECRETS: Final = frozenset(field.name for field in JOB_FIELDS if field.may_hold_secrets)
+ORIGIN_FIELDS: Final = ("parent_id", "schedule_id", "limit_key")
+"""Fields by which a job is counted to another job, a schedule or a limit."""
 
 
 class NewJob(NamedTuple):

@@ -25,14 +25,8 @@ def prepared_jobs(preparer: Preparer, jobs: Sequence[NewJob], parent_id: JobId |
     return [_completed(one, asked) for one, asked in zip(made, jobs, strict=True)]
 
 
-def check_origin(
-    identity: Identity,
-    jobs: Iterable[core.PreparedJob],
-    *,
-    parent_id: JobId | None = None,
-    schedule_id: str | None = None,
-) -> None:
-    """Refuse jobs that claim another origin than `parent_id` and `schedule_id`, or a limit key.
+def check_origin(identity: Identity, jobs: Iterable[core.PreparedJob], **own: str) -> None:
+    """Refuse jobs that claim another origin than their `own`, which is given by the names of `ORIGIN_FIELDS`.
 
     By these fields a job is counted to another job, schedule or limit, which may be out of reach. An administrator of
     all queues may set them.
@@ -40,9 +34,8 @@ def check_origin(
     if Role.ADMIN in identity.roles and identity.queues is None:
         return
     for job in jobs:
-        _check_field("parent_id", job.parent_id, parent_id)
-        _check_field("schedule_id", job.schedule_id, schedule_id)
-        _check_field("limit_key", job.limit_key, None)
+        for name in core.ORIGIN_FIELDS:
+            _check_field(name, getattr(job, name), own.get(name))
 
 
 def _check_field(name: str, value: str | None, own: str | None) -> None:

@@ -13,8 +13,8 @@ from windlass.api.calls import Nothing
 from windlass.api.operations import IDEMPOTENCY_KEY, LOG, NEWS, OPERATIONS, REQUEST, ROOT, SERVING, Operation
 from windlass.api.problems import Problem
 from windlass.api.roles import Role
-from windlass.api.schedules import NOT_OF_A_SCHEDULE
 from windlass.client.wanted import REFUSED
+from windlass.core.job import ORIGIN_FIELDS
 from windlass.core.store_calls import RepeatSafety
 from windlass.http.asked import ANYTHING
 from windlass.http.auth import identity_of
@@ -262,7 +262,7 @@ _CONDITIONS: Final[Mapping[str, Shape]] = {
             {"required": ["expires_at"], "properties": {"expires_at": {"not": _NULL}}},
         ]
     },
-    "SchedulePut": {"properties": {"job": {"properties": dict.fromkeys((*REFUSED, *NOT_OF_A_SCHEDULE), _NULL)}}},
+    "SchedulePut": {"properties": {"job": {"properties": dict.fromkeys((*REFUSED, *ORIGIN_FIELDS), _NULL)}}},
     "TakeKeysAsked": {"properties": {"keys": {"items": {"properties": {"until": {"const": "time"}}}}}},
     "Ack": {"anyOf": [{"not": {"required": ["result"]}}, {"properties": {"result_base64": _NULL, "codec": _NULL}}]},
 }

@@ -11,7 +11,8 @@ from windlass.core import job as core
 from windlass.core import moving
 from windlass.core.duration import moment
 from windlass.core.errors import InvalidValue
-from windlass.core.ids import job_id
+from windlass.core.ids import JobId, job_id
+from windlass.core.job import JOB_FIELDS
 from windlass.core.names import (
     HISTORY_KEPT,
     LOG_LINES_KEPT,
@@ -25,6 +26,8 @@ from windlass.core.states import State
 
 _WAITING: Final = frozenset({State.PENDING, State.SCHEDULED})
 _NAMES: Final = ("kind", "tenant", "result_codec", "unique_key", "schedule_id", "limit_key")
+_TIMES: Final = [field.name for field in JOB_FIELDS if field.type in (datetime, datetime | None)]
+_IDS: Final = [field.name for field in JOB_FIELDS if field.type in (JobId, JobId | None)]
 
 
 def parcel_of(asked: Parcel) -> moving.Parcel:
@@ -49,9 +52,7 @@ def _job(asked: Job, queue: str) -> core.Job:
         message = f"a parcel has waiting jobs of its queue alone, and job {job.id[:40]} is {job.state} in {job.queue!r}"
         raise InvalidValue(message)
     _check(job)
-    return _in_utc(job)._replace(
-        id=job_id(job.id),
-        parent_id=None if job.parent_id is None else job_id(job.parent_id),
+    return _in_one_form(job)._replace(
         history=tuple(map(_delivery, job.history[-HISTORY_KEPT:])),
         log=tuple(line._replace(at=moment(line.at, "at")) for line in job.log[-LOG_LINES_KEPT:]),
     )
@@ -71,14 +72,12 @@ def _check(job: core.Job) -> None:
         check_header(name, value)
 
 
-def _in_utc(job: core.Job) -> core.Job:
-    return job._replace(
-        created_at=moment(job.created_at, "created_at"),
-        run_at=moment(job.run_at, "run_at"),
-        claimed_at=_moment(job.claimed_at, "claimed_at"),
-        lease_expires_at=_moment(job.lease_expires_at, "lease_expires_at"),
-        finished_at=_moment(job.finished_at, "finished_at"),
-    )
+def _in_one_form(job: core.Job) -> core.Job:
+    """Return the job with times in UTC, and with ids as stores write them."""
+    given = job._asdict()
+    times = {name: _moment(given[name], name) for name in _TIMES}
+    ids = {name: None if given[name] is None else job_id(given[name]) for name in _IDS}
+    return job._replace(**times, **ids)
 
 
 def _moment(at: datetime | None, what: str) -> datetime | None:

@@ -15,7 +15,7 @@ import msgspec
 from windlass.core.duration import EPOCH, from_micros
 from windlass.core.errors import InvalidName, InvalidValue
 from windlass.core.ids import JobId, job_id
-from windlass.core.job import NO_HEADERS, Job, Progress
+from windlass.core.job import FIELDS_WITH_SECRETS, JOB_FIELDS, NO_HEADERS, Delivery, Job, LogLine, Progress, Written
 from windlass.core.names import check_name
 from windlass.core.schedule import CatchUp, Overlap, Schedule
 from windlass.core.states import State
@@ -29,8 +29,6 @@ DECODE_ERRORS: Final = (ValueError, TypeError, LookupError, OverflowError, Recur
 MOST_LOGGED: Final = 10_000
 DAMAGED: Final = "DamagedRecord"
 """The type of the last error of a job that was set aside."""
-_SECRET: Final = frozenset({"payload", "headers", "result"})
-"""Fields that are shown without their secrets: a reason is read by those who may not see these."""
 _MAX_SHOWN: Final = 60
 """Characters of a stored value that a reason quotes."""
 _MAX_INTEGER: Final = 2**63 - 1
@@ -146,8 +144,11 @@ def _read_fields(fields: Mapping[str, _Field], stored: Mapping[str, object]) -> 
 
 
 def _without_value(name: str, why: str) -> str:
-    """Return the reason without the value that it quotes, for a field that may hold a secret."""
-    return why.partition(": ")[0] if name in _SECRET else why
+    """Return the reason without the value that it quotes, for a field that may hold a secret.
+
+    A reason is read by callers who may not see the value.
+    """
+    return why.partition(": ")[0] if name in FIELDS_WITH_SECRETS else why
 
 
 def _read(field: _Field, value: object) -> object:
@@ -297,38 +298,28 @@ def shown(value: object) -> str:
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
 
 
-_FIELDS: Final = {
-    "seq": _Field(_integer, 0),
-    "id": _Field(_job_id, JobId("")),
-    "queue": _Field(_name, ""),
-    "kind": _Field(_text, None, is_required=False),
-    "payload": _Field(_bytes, b""),
-    "codec": _Field(_name, "raw"),
-    "headers": _Field(_headers, NO_HEADERS, is_required=False),
-    "tenant": _Field(_text, None, is_required=False),
-    "priority": _Field(_integer, 0),
-    "state": _Field(_state, State.DEAD),
-    "attempt": _Field(_integer, 0),
-    "max_attempts": _Field(_integer, 0),
-    "delivery": _Field(_integer, 0),
-    "created_at": _Field(_time, EPOCH),
-    "run_at": _Field(_time, EPOCH),
-    "claimed_at": _Field(_time, None, is_required=False),
-    "lease_expires_at": _Field(_time, None, is_required=False),
-    "finished_at": _Field(_time, None, is_required=False),
-    "worker": _Field(_text, None, is_required=False),
-    "last_error": _Field(_text, None, is_required=False),
-    "result": _Field(_bytes, None, is_required=False),
-    "result_codec": _Field(_text, None, is_required=False),
-    "progress": _Field(_progress, None, is_required=False),
-    "cancel_requested": _Field(_boolean, stand_in=False),
-    "unique_key": _Field(_text, None, is_required=False),
-    "parent_id": _Field(_job_id, None, is_required=False),
-    "schedule_id": _Field(_text, None, is_required=False),
-    "limit_key": _Field(_text, None, is_required=False),
+_BY_TYPE: Final[Mapping[Any, _Field]] = {
+    int: _Field(_integer, 0),
+    bool: _Field(_boolean, stand_in=False),
+    str: _Field(_name, ""),
+    bytes: _Field(_bytes, b""),
+    datetime: _Field(_time, EPOCH),
+    JobId: _Field(_job_id, JobId("")),
+    State: _Field(_state, State.DEAD),
+    str | None: _Field(_text, None, is_required=False),
+    bytes | None: _Field(_bytes, None, is_required=False),
+    datetime | None: _Field(_time, None, is_required=False),
+    JobId | None: _Field(_job_id, None, is_required=False),
+    Progress | None: _Field(_progress, None, is_required=False),
+    Mapping[str, str]: _Field(_headers, NO_HEADERS, is_required=False),
     # the store has decoded these: their records differ from store to store
-    "history": _Field(_records, (), is_required=False),
-    "log": _Field(_records, (), is_required=False),
+    tuple[Delivery, ...]: _Field(_records, (), is_required=False),
+    tuple[LogLine, ...]: _Field(_records, (), is_required=False),
+}
+"""How the fields of a job are read, by their type."""
+
+_FIELDS: Final = {field.name: _BY_TYPE[field.type] for field in JOB_FIELDS if field.written is not Written.READ} | {
+    "codec": _Field(_name, "raw")
 }
 
 _SCHEDULE_FIELDS: Final = {

@@ -15,6 +15,7 @@ from windlass.client.schedules import Schedules
 from windlass.codec import Encoded
 from windlass.core.duration import moment
 from windlass.core.errors import InvalidValue
+from windlass.core.job import ORIGIN_FIELDS
 from windlass.core.names import check_header, check_max_attempts, check_name, check_priority
 from windlass.core.schedule import Firing, Schedule
 from windlass.core.store import Store
@@ -100,7 +101,7 @@ async def fire(call: Call[shapes.Firing]) -> shapes.Fired:
 
 def _check_job(job: NewJob) -> None:
     """Refuse what no job of a schedule has; the rest is checked where it is put."""
-    for name in shapes.NOT_OF_A_SCHEDULE:
+    for name in ORIGIN_FIELDS:
         if getattr(job, name) not in (None, UNSET):
             message = f"the job of a schedule has no {name}: leave it out"
             raise InvalidValue(message)
