@@ -15,7 +15,7 @@ from windlass.core.looks import NO_TIME, DeadJob, JobPage
 from windlass.core.queries import ListDeadJobs, ListNewestJobs
 from windlass.stores.postgres import newest_queries
 from windlass.stores.postgres.newest_queries import dead, newest
-from windlass.stores.postgres.statements import sql
+from windlass.stores.postgres.statements import statement
 
 PARENT: Final = "0199a3c2-7f4e-7000-8000-00000000000a"
 # of 6,000 jobs the first are of a rare queue, a few run, are dead or scheduled, four are a tenant's, some of a kind
@@ -129,7 +129,7 @@ def test_a_time_of_death_that_no_datetime_can_hold_is_a_position_too(at: str, fo
         connection.adapters.register_loader("timestamptz", TextLoader)
         connection.execute(FILL.encode())
         connection.execute("update windlass_job set queue = 'q2', finished_at = %s where seq = 2", [at])
-        connection.execute(f"prepare deaths as {sql('deaths')}".encode())
+        connection.execute(f"prepare deaths as {statement('deaths').text}".encode())
         places = {seq: place for place, seq in page("9223372036854775807, 9223372036854775807")}
         rest = page(f"{places[2]}, 2")
 
