@@ -31,7 +31,8 @@ from windlass.stores.postgres.enqueuer import PATIENCE
 from windlass.stores.postgres.moves.ack import ack_many
 from windlass.stores.postgres.moves.claim import Heads, claim_heads
 from windlass.stores.postgres.moves.enqueue import insert_plain
-from windlass.stores.postgres.statements import migration, sql
+from windlass.stores.postgres.statements import migration
+from windlass.stores.postgres.statements import statement as compiled
 from windlass.stores.postgres.work import Changes, Rows, Statement, Work
 
 T = TypeVar("T")
@@ -73,7 +74,8 @@ class WithAsyncpg:
         return cls(await asyncpg.connect(url, server_settings=SETTINGS))
 
     async def run(self, statement: Statement) -> Rows:
-        return cast("Rows", await self._connection.fetch(sql(statement.name), *statement.parameters))
+        text, values = compiled(statement.name)
+        return cast("Rows", await self._connection.fetch(text, *values(statement.parameters)))
 
     async def both(self, one: Statement, other: Statement) -> tuple[Rows, Rows]:
         return await self.run(one), await self.run(other)
@@ -106,11 +108,12 @@ class WithPsycopg:
         cursor = psycopg.AsyncRawCursor(self._connection)
         cursor.format = psycopg.pq.Format.BINARY
         # a tuple is a row to psycopg, where the moves mean an array
+        text, values = compiled(statement.name)
         parameters = [
             list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value
-            for value in statement.parameters
+            for value in values(statement.parameters)
         ]
-        return await cursor.execute(sql(statement.name).encode(), parameters, prepare=True)
+        return await cursor.execute(text.encode(), parameters, prepare=True)
 
 
 class WithPipeline(WithPsycopg):

@@ -6,9 +6,10 @@ from importlib.resources import files
 import pytest
 
 from windlass.borrow.psycopg2 import in_its_style
+from windlass.stores.postgres.statements import statement
 
 SQL = files("windlass.stores.postgres") / "sql"
-STATEMENTS = sorted(path.name for path in SQL.iterdir() if path.name.endswith(".sql"))
+STATEMENTS = sorted(path.name.removesuffix(".sql") for path in SQL.iterdir() if path.name.endswith(".sql"))
 
 
 def test_parameters_have_names() -> None:
@@ -27,6 +28,7 @@ def test_no_value_is_written_into_a_comment() -> None:
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_every_statement_can_be_written_so(name: str) -> None:
     """The translation is mechanical: a quoted text that looks like a comment or a parameter would break it."""
-    quoted = re.findall(r"'[^']*'", re.sub(r"--[^\n]*", "", (SQL / name).read_text()))
+    text = statement(name).text
+    quoted = re.findall(r"'[^']*'", re.sub(r"--[^\n]*", "", text))
 
     assert not [text for text in quoted if "--" in text or re.search(r"\$\d", text)]

@@ -1,14 +1,15 @@
 """An old snapshot that keeps every row that is gone from being removed, and how many pages a statement reads then."""
 
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
 
 from tests.postgres.cluster import dsn_of
-from windlass.stores.postgres.statements import sql
+from windlass.stores.postgres.statements import statement
+from windlass.stores.postgres.work import Parameters
 
 
 @asynccontextmanager
@@ -24,12 +25,13 @@ async def held_snapshot(url: str) -> AsyncGenerator[None]:
 
 
 async def pages_read(
-    connection: "asyncpg.Connection[Any]", name: str, parameters: Sequence[object], index: str, *, keep: bool = False
+    connection: "asyncpg.Connection[Any]", name: str, parameters: Parameters, index: str, *, keep: bool = False
 ) -> int:
     """Run `sql/<name>.sql` and return how many pages its looks by `index` touch; it is undone unless `keep`."""
     look = connection.transaction()
     await look.start()
-    plan = await connection.fetchval("explain (analyze, buffers, format json) " + sql(name), *parameters)
+    text, values = statement(name)
+    plan = await connection.fetchval("explain (analyze, buffers, format json) " + text, *values(parameters))
     await (look.commit() if keep else look.rollback())
     found = [node for node in _nodes(json.loads(plan)[0]["Plan"]) if node.get("Index Name") == index]
     assert found, f"{name} does not look at {index}"

@@ -13,34 +13,34 @@ from windlass.core.topics import Hub
 from windlass.stores.postgres.connections import Connections
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.runner import Runner
-from windlass.stores.postgres.statements import sql
+from windlass.stores.postgres.statements import CompiledStatement, compile_statement, statement
 from windlass.stores.postgres.work import Changes, Statement, Work
 from windlass.system import SystemClock
 
 STATEMENTS: Final = {
     "create": "create table if not exists number (number int primary key)",
-    "insert": "insert into number values ($1::int) returning number",
-    "receive": "insert into windlass_receipt values ($1::text, clock_timestamp(), $2::text)",
-    "received": "select reply from windlass_receipt where request_id = $1::text",
+    "insert": "insert into number values (:number::int) returning number",
+    "receive": "insert into windlass_receipt values (:request_id::text, clock_timestamp(), :reply::text)",
+    "received": "select reply from windlass_receipt where request_id = :request_id::text",
     "numbers": "select number from number order by number",
     "pid": "select pg_backend_pid()",
-    "sleep": "select pg_sleep($1::float8)",
-    "divide": "select 1 / $1::int",
-    "setting": "select current_setting($1::text)",
+    "sleep": "select pg_sleep(:seconds::float8)",
+    "divide": "select 1 / :by::int",
+    "setting": "select current_setting(:name::text)",
     "missing": "select * from windlass_nothing",
-    "echo": "select $1::text",
+    "echo": "select :text::text",
     "isolation": "select current_setting('transaction_isolation'), current_setting('transaction_read_only')",
-    "lock_row": "select number from number where number = $1::int for update",
+    "lock_row": "select number from number where number = :number::int for update",
 }
 
 
 def use_statements(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let sessions know the statements of these tests beside the store's own."""
 
-    def text(name: str) -> str:
-        return STATEMENTS.get(name) or sql(name)
+    def of_tests(name: str) -> CompiledStatement:
+        return compile_statement(STATEMENTS[name]) if name in STATEMENTS else statement(name)
 
-    monkeypatch.setattr("windlass.stores.postgres.session.sql", text)
+    monkeypatch.setattr("windlass.stores.postgres.session.statement", of_tests)
 
 
 def options_of(url: str, **given: object) -> Options:

@@ -20,6 +20,7 @@ from windlass.kit import connections as module
 from windlass.stores.postgres.connections import Connections
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.session import Session
+from windlass.stores.postgres.work import Parameters
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +50,7 @@ async def eventually(what: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def fail(connections: Connections, name: str, parameters: list[object]) -> None:
+async def fail(connections: Connections, name: str, parameters: Parameters) -> None:
     async with connections.session(soon()) as session:
         await session.fetch(name, parameters)
 
@@ -131,7 +132,7 @@ async def test_a_session_whose_statement_the_server_refused_is_used_again(connec
     pid = await pid_of(connections)
 
     with pytest.raises(asyncpg.DivisionByZeroError):
-        await fail(connections, "divide", [0])
+        await fail(connections, "divide", {"by": 0})
 
     assert await pid_of(connections) == pid
 
@@ -150,7 +151,7 @@ async def test_a_caller_who_was_cancelled_leaves_no_answer_to_the_next(connectio
 
     async def echo(text: str) -> None:
         async with connections.session(soon(60)) as session:
-            [(answer,)] = await session.fetch("echo", [text])
+            [(answer,)] = await session.fetch("echo", {"text": text})
             answers.append((text, answer))
 
     for number in range(150):
@@ -167,7 +168,7 @@ async def test_a_caller_who_was_cancelled_leaves_no_answer_to_the_next(connectio
 
 async def test_a_cancelled_call_frees_its_place(connections: Connections) -> None:
     for _ in range(7):
-        call = asyncio.create_task(fail(connections, "sleep", [60.0]))
+        call = asyncio.create_task(fail(connections, "sleep", {"seconds": 60.0}))
         await eventually(lambda: bool(cluster().busy_sessions()))
         call.cancel()
         await asyncio.wait({call})
@@ -311,7 +312,7 @@ async def test_close_waits_for_the_calls_under_way(connections: Connections) -> 
 
     closing = asyncio.create_task(connections.close())
     await asyncio.sleep(0)
-    rows = await session.fetch("echo", ["done"])
+    rows = await session.fetch("echo", {"text": "done"})
     connections.give(session)
     await closing
 
@@ -428,7 +429,7 @@ async def test_a_session_is_lent_to_one_caller_at_a_time(connections: Connection
         async with connections.session(soon()) as session:
             assert session not in holders
             holders[session] = number
-            await session.fetch("echo", ["x"])
+            await session.fetch("echo", {"text": "x"})
             assert holders.pop(session) == number
 
     await asyncio.gather(*(use(number) for number in range(100)))

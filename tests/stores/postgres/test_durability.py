@@ -72,7 +72,7 @@ async def work_some(client: Client) -> None:
 
 
 async def add_up(session: Session) -> int:
-    [(changes, *_)] = await session.fetch("fold", [0, AT_ONCE, True])
+    [(changes, *_)] = await session.fetch("fold", {"above": 0, "limit": AT_ONCE, "alone": True})
     assert isinstance(changes, int)
     return changes
 

@@ -21,6 +21,7 @@ from windlass import (
 from windlass.stores.postgres.connections import Connections
 from windlass.stores.postgres.faults import Fault, is_already_done, kind, translate
 from windlass.stores.postgres.session import Session, open_session
+from windlass.stores.postgres.work import Parameters
 
 WHERE = "database app at db.example:5432"
 
@@ -186,15 +187,15 @@ async def test_real_errors_are_read_as_they_are_meant(schema: str, monkeypatch: 
     use_statements(monkeypatch)
     session = await open_session(options_of(schema, timeout=0.5), timeout=10)
     await session.fetch("create")
-    await session.fetch("insert", [1])
+    await session.fetch("insert", {"number": 1})
 
-    missing = await met(session, "missing", [])
-    slow = await met(session, "sleep", [5.0])
+    missing = await met(session, "missing", {})
+    slow = await met(session, "sleep", {"seconds": 5.0})
     with blocking(schema) as other:
         other.execute("select * from number for update")
-        held = await met(session, "lock_row", [1])
+        held = await met(session, "lock_row", {"number": 1})
     await session.begin(look=True)
-    read_only = await met(session, "insert", [2])
+    read_only = await met(session, "insert", {"number": 2})
     await session.close()
 
     assert isinstance(translate(missing, WHERE), SchemaMissing)
@@ -203,7 +204,7 @@ async def test_real_errors_are_read_as_they_are_meant(schema: str, monkeypatch: 
     assert isinstance(translate(read_only, WHERE), StoreReadOnly)
 
 
-async def met(session: Session, name: str, parameters: list[object]) -> Exception:
+async def met(session: Session, name: str, parameters: Parameters) -> Exception:
     with pytest.raises(asyncpg.PostgresError) as error:
         await session.fetch(name, parameters)
     return error.value

@@ -34,7 +34,7 @@ from windlass.core.unique import Unique
 from windlass.core.verdict import ToDead, ToReleased, ToRetry
 from windlass.stores.postgres import adder, survey
 from windlass.stores.postgres.migrate import OURS, SCHEMA
-from windlass.stores.postgres.statements import sql
+from windlass.stores.postgres.statements import statement
 from windlass.testing.conformance.given import a_job, a_schedule
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -486,8 +486,8 @@ async def test_what_goes_on_behind_the_calls_outlives_every_error(
     assert marked == 1
 
 
-def _asks_for(statement: str, request: Request) -> bool:
-    return sql(statement) in request.text
+def _asks_for(name: str, request: Request) -> bool:
+    return statement(name).text in request.text
 
 
 async def _work_one(store: Store) -> int:

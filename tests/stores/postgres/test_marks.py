@@ -18,8 +18,8 @@ from windlass.core.store import Store
 from windlass.core.verdict import ToReleased, ToSucceeded
 from windlass.stores.postgres import survey
 from windlass.stores.postgres.moves import marks
-from windlass.stores.postgres.statements import sql
-from windlass.stores.postgres.work import Statement, Work
+from windlass.stores.postgres.statements import statement
+from windlass.stores.postgres.work import Parameters, Statement, Work
 from windlass.testing.conformance.given import a_job
 
 MINUTE = timedelta(minutes=1)
@@ -156,19 +156,29 @@ async def test_a_mark_that_lies_in_the_future_is_dropped(store: Store, outside: 
 @pytest.mark.parametrize(
     "look",
     [
-        ("claim", "windlass_ready", [None, False, False, False]),
-        ("claim", "windlass_ready", [["a"], False, False, False]),
-        ("claim_chosen", "windlass_ready", [None, False, False, True, False]),
-        ("claim_chosen", "windlass_ready_kind", [["a"], False, False, False, False]),
-        ("claim_chosen", "windlass_ready", [["b"], True, False, False, False]),
+        ("claim", "windlass_ready", {"kinds": None, "raw": False}),
+        ("claim", "windlass_ready", {"kinds": ["a"], "raw": False}),
+        ("claim_chosen", "windlass_ready", {"kinds": None, "raw": False, "by_priority": True}),
+        ("claim_chosen", "windlass_ready_kind", {"kinds": ["a"], "raw": False, "by_priority": False}),
+        ("claim_chosen", "windlass_ready", {"kinds": ["b"], "raw": True, "by_priority": False}),
     ],
     ids=["in order", "of kinds", "by priority", "with strange kinds ahead", "raw"],
 )
 async def test_what_a_claim_reads_does_not_grow_under_an_old_snapshot(
-    schema: str, store: Store, outside: "asyncpg.Connection[Any]", look: tuple[str, str, list[object]]
+    schema: str, store: Store, outside: "asyncpg.Connection[Any]", look: tuple[str, str, Parameters]
 ) -> None:
     name, index, choice = look
-    parameters = [None, "r", ["q"], 1, MINUTE, "w", *choice]
+    parameters = {
+        "now": None,
+        "request_id": "r",
+        "queues": ["q"],
+        "limit": 1,
+        "lease": MINUTE,
+        "worker": "w",
+        "repeated": False,
+        "promoted": False,
+        **choice,
+    }
     async with held_snapshot(schema):
         for _ in range(8):
             await work(store, MANY * 2)
@@ -220,6 +230,7 @@ async def drive(connection: "asyncpg.Connection[Any]", move: Work[bool]) -> bool
         wanted = next(move)
         while True:
             assert isinstance(wanted, Statement)
-            wanted = move.send(await connection.fetch(sql(wanted.name), *wanted.parameters))
+            text, values = statement(wanted.name)
+            wanted = move.send(await connection.fetch(text, *values(wanted.parameters)))
     except StopIteration as end:
         return bool(end.value)

@@ -15,7 +15,7 @@ from windlass.core.looks import NO_TIME, DeadJob, JobPage
 from windlass.core.queries import ListDeadJobs, ListNewestJobs
 from windlass.stores.postgres import newest_queries
 from windlass.stores.postgres.newest_queries import dead, newest
-from windlass.stores.postgres.statements import sql
+from windlass.stores.postgres.statements import statement
 
 PARENT: Final = "0199a3c2-7f4e-7000-8000-00000000000a"
 # of 6,000 jobs the first are of a rare queue, a few run, are dead or scheduled, four are a tenant's, some of a kind
@@ -121,17 +121,20 @@ async def test_dead_jobs_are_found_by_the_time_of_their_death_and_last_those_wit
 def test_a_time_of_death_that_no_datetime_can_hold_is_a_position_too(at: str, found: list[int]) -> None:
     """A page leads on from such a job, as from any other."""
 
-    def page(position: str) -> list[tuple[int, int]]:
-        rows = connection.execute(f"execute deaths(array['q2'], {position}, 10)".encode())
+    text, values = statement("deaths")
+
+    def page(place: int, seq: int) -> list[tuple[int, int]]:
+        given = values({"queues": "array['q2']", "at": str(place), "before": str(seq), "limit": "10"})
+        rows = connection.execute(f"execute deaths({', '.join(map(str, given))})".encode())
         return [(place, seq) for place, seq, *_ in rows]
 
     with ready_schema() as url, psycopg.connect(dsn_of(url), options=f"-c search_path={schema_of(url)}") as connection:
         connection.adapters.register_loader("timestamptz", TextLoader)
         connection.execute(FILL.encode())
         connection.execute("update windlass_job set queue = 'q2', finished_at = %s where seq = 2", [at])
-        connection.execute(f"prepare deaths as {sql('deaths')}".encode())
-        places = {seq: place for place, seq in page("9223372036854775807, 9223372036854775807")}
-        rest = page(f"{places[2]}, 2")
+        connection.execute(f"prepare deaths as {text}".encode())
+        places = {seq: place for place, seq in page(9223372036854775807, 9223372036854775807)}
+        rest = page(places[2], 2)
 
     assert places.keys() == {2, 8}
     assert [seq for _, seq in rest] == found

@@ -82,12 +82,21 @@ async def test_a_page_reads_no_more_for_those_that_went_before_it(
 
         async def looks(*, remembered: bool) -> list[int]:
             since = (finished_at, seq - 1, at, expires_at) if remembered else (None, None, None, None)
-            records = [None, ["q"], ["cancelled"], [timedelta(hours=1)], [10], 10, [since[0]], [since[1]]]
-            small = [None, timedelta(0), 10]
+            records = {
+                "now": None,
+                "queues": ["q"],
+                "states": ["cancelled"],
+                "ages": [timedelta(hours=1)],
+                "most": [10],
+                "limit": 10,
+                "since": [since[0]],
+                "since_seqs": [since[1]],
+            }
+            small = {"now": None, "age": timedelta(0), "limit": 10}
             return [
                 await pages_read(outside, "prunable", records, "windlass_finished"),
-                await pages_read(outside, "forget_old_receipts", [*small, since[2]], "windlass_receipt_age"),
-                await pages_read(outside, "drop_expired_holds", [*small, since[3]], "windlass_hold_expiry"),
+                await pages_read(outside, "forget_old_receipts", {**small, "since": since[2]}, "windlass_receipt_age"),
+                await pages_read(outside, "drop_expired_holds", {**small, "since": since[3]}, "windlass_hold_expiry"),
             ]
 
         with_places, from_the_beginning = await looks(remembered=True), await looks(remembered=False)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.postgres.cluster import dsn_of, schema_of
 from tests.postgres.ready import ready_schema
-from windlass.stores.postgres.statements import sql
+from windlass.stores.postgres.statements import statement
 
 SETTINGS: Final = "-c enable_seqscan=off -c enable_bitmapscan=off -c jit=off -c lock_timeout=10s"
 VALUES: Final = {
@@ -226,7 +226,7 @@ def connection(request: pytest.FixtureRequest) -> Iterator[psycopg.Connection[tu
 def plan(connection: psycopg.Connection[tuple[Any, ...]], name: str, mode: str) -> str:
     """Return how a statement is run, with values of every type it takes."""
     connection.execute(f"set local plan_cache_mode = force_{mode}_plan".encode())
-    connection.execute(f"prepare {name} as {sql(name)}".encode())
+    connection.execute(f"prepare {name} as {statement(name).text}".encode())
     try:
         [(types,)] = connection.execute(
             "select parameter_types::text[] from pg_prepared_statements where name = %s", [name]

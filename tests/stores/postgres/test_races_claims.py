@@ -14,7 +14,7 @@ from windlass.core.job import Claim
 from windlass.core.requests import Settled
 from windlass.core.store import Store
 from windlass.stores.postgres.claimer import PROMOTED_AT_ONCE, TRIES
-from windlass.stores.postgres.statements import sql
+from windlass.stores.postgres.statements import statement
 from windlass.testing.conformance.given import a_job
 
 
@@ -159,8 +159,20 @@ async def test_whoever_looks_at_a_job_of_a_kind_it_does_not_know_does_not_hide_i
     await store.enqueue([job := a_job("q", kind="known to others")])
     async with connection_to(schema) as looking, looking.transaction():
         # the claim of another process that knows other kinds, at the end of its statement
-        values = [None, "r", ["q"], 1, MINUTE, "w", ["known here"], False, False, False]
-        [(_, _, _, strange, _, seq, *_)] = await looking.fetch(sql("claim"), *values)
+        text, values = statement("claim")
+        parameters = {
+            "now": None,
+            "request_id": "r",
+            "queues": ["q"],
+            "limit": 1,
+            "lease": MINUTE,
+            "worker": "w",
+            "kinds": ["known here"],
+            "raw": False,
+            "repeated": False,
+            "promoted": False,
+        }
+        [(_, _, _, strange, _, seq, *_)] = await looking.fetch(text, *values(parameters))
         claims = (await store.claim(wanting(kinds=["known to others"]))).jobs
 
     assert (strange, seq) == (True, None)

@@ -24,7 +24,7 @@ from windlass.core.verdict import ToReleased, ToRetry, ToSnoozed, ToSucceeded, V
 from windlass.stores.postgres import survey
 from windlass.stores.postgres.moves import marks
 from windlass.stores.postgres.moves.marks import Line, Look, Ready
-from windlass.stores.postgres.statements import sql
+from windlass.stores.postgres.statements import statement
 from windlass.stores.postgres.work import Many, Statement, Work
 from windlass.testing.conformance.given import a_job
 
@@ -49,7 +49,8 @@ async def drive(connection: "asyncpg.Connection[Any]", move: Work[Any]) -> Any: 
         wanted = next(move)
         while True:
             assert not isinstance(wanted, Many)
-            wanted = move.send(await connection.fetch(sql(wanted.name), *wanted.parameters))
+            text, values = statement(wanted.name)
+            wanted = move.send(await connection.fetch(text, *values(wanted.parameters)))
     except StopIteration as end:
         return end.value
 
@@ -181,7 +182,7 @@ async def test_a_mark_of_leases_that_lies_in_the_future_is_dropped(
 
 def _set_lease_mark(ahead: timedelta) -> Work[None]:
     [(now, _)] = yield Statement("lease_mark")
-    yield Statement("set_lease_mark", [now + ahead])
+    yield Statement("set_lease_mark", {"mark": now + ahead})
 
 
 async def test_a_mark_that_was_lowered_while_it_is_checked_is_not_called_wrong(
@@ -195,7 +196,8 @@ async def test_a_mark_that_was_lowered_while_it_is_checked_is_not_called_wrong(
     move = marks.check("q")
     wanted = next(move)
     assert isinstance(wanted, Statement)
-    seen = await outside.fetch(sql(wanted.name), *wanted.parameters)
+    text, values = statement(wanted.name)
+    seen = await outside.fetch(text, *values(wanted.parameters))
     await store.settle([Settlement(job.id, claim.token, ToReleased())])
     async with connection_to(schema) as checker:
         wrong = await drive(checker, _resumed(move, seen))

@@ -22,7 +22,7 @@ from windlass.client.checkup import checkup
 from windlass.stores import postgres
 from windlass.stores.postgres.migrate import OURS, SCHEMA
 from windlass.stores.postgres.script import statements
-from windlass.stores.postgres.statements import sql as text
+from windlass.stores.postgres.statements import statement as statement_of
 
 STATEMENTS = Path(postgres.__file__).parent / "sql"
 OF_MIGRATIONS = {"forget_making"}
@@ -100,7 +100,7 @@ async def test_every_statement_is_allowed_to_the_role_that_works(roles: Roles) -
     with psycopg.connect(dsn_of(roles.run), autocommit=True) as connection:
         connection.execute("select set_config('search_path', %s, false)", [f'"{schema_of(roles.run)}", pg_temp'])
         for path in sorted(path for path in STATEMENTS.glob("*.sql") if path.stem not in OF_MIGRATIONS):
-            for statement in statements(text(path.stem)):
+            for statement in statements(statement_of(path.stem).text):
                 try:
                     check_allowed(connection, COMMENT.sub("", statement))
                 except psycopg.Error as error:

@@ -98,7 +98,7 @@ def insert(*numbers: int) -> Callable[[Changes], Work[int]]:
     def move(changes: Changes) -> Work[int]:
         total = 0
         for number in numbers:
-            rows = yield Statement("insert", [number])
+            rows = yield Statement("insert", {"number": number})
             total += rows[0][0]
         changes.ready("email")
         return total
@@ -110,17 +110,17 @@ def insert_once(number: int) -> Callable[[Changes], Work[str]]:
     """A move that ends with a receipt."""
 
     def move(changes: Changes) -> Work[str]:
-        yield Statement("insert", [number])
+        yield Statement("insert", {"number": number})
         changes.ready("email")
         # the key of the table must not be what refuses the repetition
-        yield Statement("receive", ["request", f"first {number}"])
+        yield Statement("receive", {"request_id": "request", "reply": f"first {number}"})
         return f"first {number}"
 
     return move
 
 
 def first_answer() -> Work[str]:
-    rows = yield Statement("received", ["request"])
+    rows = yield Statement("received", {"request_id": "request"})
     return f"by receipt: {rows[0][0]}"
 
 
@@ -187,7 +187,7 @@ async def test_a_move_that_is_not_whole_has_one_statement(house: House) -> None:
 
 async def test_many_rows_are_part_of_the_move(house: House) -> None:
     def move(_: Changes) -> Work[int]:
-        nothing = yield Many("insert", [[1], [2]])
+        nothing = yield Many("insert", [{"number": 1}, {"number": 2}])
         rows = yield Statement("numbers")
         return len(nothing) + len(rows)
 
@@ -423,8 +423,8 @@ async def test_who_waits_for_a_row_of_somebody_elses_transaction_is_told_so(hurr
 
 async def test_a_call_may_be_given_more_time_than_others(hurried: House) -> None:
     def move(_: Changes) -> Work[str]:
-        yield Statement("sleep", [1.2])
-        rows = yield Statement("setting", ["statement_timeout"])
+        yield Statement("sleep", {"seconds": 1.2})
+        rows = yield Statement("setting", {"name": "statement_timeout"})
         return str(rows[0][0])
 
     assert await hurried.runner.run(move, timeout=20) == "18s"
@@ -433,7 +433,7 @@ async def test_a_call_may_be_given_more_time_than_others(hurried: House) -> None
 async def test_a_cancelled_call_leaves_nothing_behind(house: House) -> None:
     def move(changes: Changes) -> Work[None]:
         yield from insert(1)(changes)
-        yield Statement("sleep", [60.0])
+        yield Statement("sleep", {"seconds": 60.0})
 
     call = asyncio.create_task(house.runner.run(move))
     await reached(lambda: bool(cluster().run("select 1 from pg_stat_activity where query like 'select pg_sleep%%'")))
@@ -449,7 +449,7 @@ async def test_a_cancelled_call_leaves_nothing_behind(house: House) -> None:
 async def test_a_cancelled_call_does_not_keep_its_rows_from_others(house: House) -> None:
     def move(changes: Changes) -> Work[None]:
         yield from insert(1)(changes)
-        yield Statement("sleep", [60.0])
+        yield Statement("sleep", {"seconds": 60.0})
 
     call = asyncio.create_task(house.runner.run(move))
     await reached(lambda: bool(cluster().run("select 1 from pg_stat_activity where query like 'select pg_sleep%%'")))
@@ -515,14 +515,14 @@ async def test_through_a_pooler_a_move_is_done_once_too(url: str, pooled_schema:
 async def test_many_lost_replies_make_nothing_twice(house: House) -> None:
     async def one(number: int) -> int:
         def move(changes: Changes) -> Work[int]:
-            yield Statement("insert", [number * 1000 + len(tries)])
+            yield Statement("insert", {"number": number * 1000 + len(tries)})
             tries.append(number)
             changes.news([ENDS])
-            yield Statement("receive", [f"request {number}", str(number)])
+            yield Statement("receive", {"request_id": f"request {number}", "reply": str(number)})
             return number
 
         def again() -> Work[int]:
-            rows = yield Statement("received", [f"request {number}"])
+            rows = yield Statement("received", {"request_id": f"request {number}"})
             return int(rows[0][0])
 
         tries: list[int] = []

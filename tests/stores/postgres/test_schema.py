@@ -13,7 +13,8 @@ from tests.stores.postgres.schema_dump import dump
 from windlass.stores import postgres
 from windlass.stores.postgres.migrate import OURS, SCHEMA
 from windlass.stores.postgres.script import is_outside, statements
-from windlass.stores.postgres.statements import migration, new_migration, sql
+from windlass.stores.postgres.statements import migration, new_migration
+from windlass.stores.postgres.statements import statement as compiled
 
 HERE = Path(postgres.__file__).parent
 
@@ -75,7 +76,7 @@ async def test_every_statement_can_be_prepared(schema: str) -> None:
     async with connected(options) as connection:
         await connection.execute(f'set search_path to "{options.schema}", pg_temp')
         for path in sorted((HERE / "sql").glob("*.sql")):
-            for statement in statements(sql(path.stem)):
+            for statement in statements(compiled(path.stem).text):
                 try:
                     await connection.prepare(statement)
                 except Exception as error:

@@ -38,7 +38,7 @@ async def pooled(pooled_schema: str) -> AsyncIterator[Session]:
 
 
 async def setting(session: Session, name: str) -> str:
-    [(value,)] = await session.fetch("setting", [name])
+    [(value,)] = await session.fetch("setting", {"name": name})
     return str(value)
 
 
@@ -141,8 +141,8 @@ async def test_statements_behind_a_pooler_work_whichever_server_process_gets_the
 
     async def insert(session: Session, first: int) -> None:
         for number in range(first, first + 30, 3):
-            await session.fetch("insert", [number])
-        await session.many("insert", [[number + 100] for number in range(first, first + 30, 3)])
+            await session.fetch("insert", {"number": number})
+        await session.many("insert", [{"number": number + 100} for number in range(first, first + 30, 3)])
 
     await asyncio.gather(*(insert(session, first) for first, session in enumerate(others)))
     rows = await pooled.fetch("numbers")
@@ -155,13 +155,13 @@ async def test_statements_behind_a_pooler_work_whichever_server_process_gets_the
 async def numbers_after_a_rollback(session: Session) -> list[int]:
     async def insert_and_raise() -> None:
         async with session.transaction():
-            await session.fetch("insert", [1])
+            await session.fetch("insert", {"number": 1})
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         await insert_and_raise()
     async with session.transaction():
-        await session.fetch("insert", [2])
+        await session.fetch("insert", {"number": 2})
     assert not session.broken
     return [row[0] for row in await session.fetch("numbers")]
 
@@ -176,9 +176,9 @@ async def test_a_transaction_that_raises_is_rolled_back_behind_a_pooler_too(pool
 
 async def test_a_transaction_after_a_failed_statement_cannot_be_committed_by_mistake(session: Session) -> None:
     await session.begin()
-    await session.fetch("insert", [1])
+    await session.fetch("insert", {"number": 1})
     with pytest.raises(asyncpg.DivisionByZeroError):
-        await session.fetch("divide", [0])
+        await session.fetch("divide", {"by": 0})
 
     with pytest.raises(asyncpg.InFailedSQLTransactionError):
         await session.commit()
@@ -216,7 +216,7 @@ async def test_a_transaction_may_be_given_more_time_than_others(session: Session
 
 async def test_many_rows_are_written_or_none(session: Session) -> None:
     with pytest.raises(asyncpg.UniqueViolationError):
-        await session.many("insert", [[1], [2], [1]])
+        await session.many("insert", [{"number": 1}, {"number": 2}, {"number": 1}])
 
     assert list(await session.fetch("numbers")) == []
     assert not session.broken
@@ -224,13 +224,13 @@ async def test_many_rows_are_written_or_none(session: Session) -> None:
 
 async def test_an_error_of_the_server_does_not_break_the_session(session: Session) -> None:
     with pytest.raises(asyncpg.DivisionByZeroError):
-        await session.fetch("divide", [0])
+        await session.fetch("divide", {"by": 0})
 
     assert not session.broken
 
 
 async def test_a_statement_that_was_left_alone_breaks_the_session(session: Session) -> None:
-    statement = asyncio.create_task(session.fetch("sleep", [60.0]))
+    statement = asyncio.create_task(session.fetch("sleep", {"seconds": 60.0}))
     await asyncio.sleep(0)
 
     statement.cancel()
@@ -243,7 +243,7 @@ async def test_a_statement_without_an_answer_is_given_up_at_its_deadline(session
     session.deadline.set(asyncio.get_running_loop().time() + 0.05)
 
     with pytest.raises(TimeoutError):
-        await session.fetch("sleep", [60.0])
+        await session.fetch("sleep", {"seconds": 60.0})
 
     assert session.broken
 
@@ -251,11 +251,11 @@ async def test_a_statement_without_an_answer_is_given_up_at_its_deadline(session
 async def test_the_timer_of_an_earlier_call_leaves_a_later_one_its_time(session: Session) -> None:
     now = asyncio.get_running_loop().time()
     session.deadline.set(now + 0.05)
-    await session.fetch("sleep", [0.0])
+    await session.fetch("sleep", {"seconds": 0.0})
     session.deadline.clear()
     session.deadline.set(now + 60)
 
-    await session.fetch("sleep", [0.1])
+    await session.fetch("sleep", {"seconds": 0.1})
 
     assert not session.broken
 
@@ -267,14 +267,14 @@ async def test_a_call_with_less_time_than_the_one_before_is_given_up_sooner(sess
     session.deadline.set(now + 0.05)
 
     with pytest.raises(TimeoutError):
-        await session.fetch("sleep", [60.0])
+        await session.fetch("sleep", {"seconds": 60.0})
 
 
 async def test_a_session_that_is_not_waited_for_is_not_given_up(session: Session) -> None:
     session.deadline.set(asyncio.get_running_loop().time() + 0.02)
     session.deadline.clear()
 
-    await session.fetch("sleep", [0.1])
+    await session.fetch("sleep", {"seconds": 0.1})
 
     assert not session.broken
 

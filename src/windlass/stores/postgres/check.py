@@ -96,7 +96,7 @@ def _schema() -> Work[Finding]:
 
 
 def _snapshots() -> Work[Finding]:
-    rows = yield Statement("check_snapshots", [LONG])
+    rows = yield Statement("check_snapshots", {"age": LONG})
     if not rows:
         return Finding("snapshots", "ok", f"no snapshot is held for more than {_shown(LONG)}")
     pid, role, application, state, kind, since, held, behind = rows[0]
@@ -133,7 +133,7 @@ def _snapshot_of_an_age(who: str, behind: int, advice: str) -> Finding:
 
 
 def _prepared() -> Work[Finding]:
-    rows = yield Statement("check_prepared", [LONG])
+    rows = yield Statement("check_prepared", {"age": LONG})
     if not rows:
         return Finding("prepared", "ok", f"no prepared transaction is older than {_shown(LONG)}")
     gid, owner, since = rows[0]
@@ -183,7 +183,7 @@ def _vacuum(server: Server) -> Work[Finding]:
 
 
 def _counts() -> Work[Finding]:
-    [(changes,)] = yield Statement("check_counts", [MANY_CHANGES])
+    [(changes,)] = yield Statement("check_counts", {"limit": MANY_CHANGES})
     if changes < MANY_CHANGES:
         return Finding("counts", "ok", f"{changes:,} changes are to be added to the counts")
     return Finding(

@@ -24,7 +24,7 @@ from windlass.stores.postgres.moves.receipts import write_last
 from windlass.stores.postgres.moves.settle import settle_all
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.settings import limits, search_path
-from windlass.stores.postgres.statements import sql
+from windlass.stores.postgres.statements import statement
 from windlass.stores.postgres.visit import as_a_guest, patiently, undone_if_refused
 from windlass.stores.postgres.work import Changes, Many, Rows, Statement, Work
 
@@ -198,9 +198,10 @@ class PostgresJoined:
             return answer
 
     async def _run(self, wanted: Statement | Many) -> Rows:
+        text, values = statement(wanted.name)
         if isinstance(wanted, Statement):
-            return await self._borrowed.execute(sql(wanted.name), wanted.parameters)
-        await self._borrowed.execute_many(sql(wanted.name), wanted.parameters)
+            return await self._borrowed.execute(text, values(wanted.parameters))
+        await self._borrowed.execute_many(text, [values(row) for row in wanted.parameters])
         return ()
 
 
@@ -210,7 +211,7 @@ def _fit_one_statement(jobs: Sequence[PreparedJob]) -> bool:
 
 def _notify(untold: Sequence[tuple[str, str]]) -> Work[None]:
     for channel, payload in untold:
-        yield Statement("notify_here", [channel, payload])
+        yield Statement("notify_here", {"channel": channel, "message": payload})
 
 
 def _unless_moved(work: Work[T]) -> Work[T]:

@@ -18,7 +18,7 @@ from windlass.stores.postgres.faults import Fault, kind, sqlstate, translate
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.session import Session
 from windlass.stores.postgres.settings import search_path
-from windlass.stores.postgres.statements import sql
+from windlass.stores.postgres.statements import sql, statement
 
 logger = logging.getLogger("windlass.postgres")
 
@@ -127,7 +127,9 @@ class Lender:
         transaction = session.connection.transaction(isolation="read_committed")
         async with asyncio.timeout_at(deadline):
             await transaction.start()
-            await session.connection.fetch(sql("lend"), search_path(self._options), IDLE_FOR)
+            text, values = statement("lend")
+            path = search_path(self._options)
+            await session.connection.fetch(text, *values({"search_path": path, "idle_timeout": IDLE_FOR}))
         return transaction
 
     async def _commit(self, session: Session, lent: Lent) -> None:

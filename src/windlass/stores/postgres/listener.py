@@ -11,6 +11,7 @@ from windlass.stores.postgres.channels import channels_of, topics_in
 from windlass.stores.postgres.faults import translate
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.session import Session, open_session
+from windlass.stores.postgres.work import NONE, Parameters
 
 logger = logging.getLogger("windlass.postgres")
 
@@ -46,7 +47,7 @@ class Listener(Listening):
             session = self._session
             if session is None or session.broken:
                 return False
-            await self._ask(session, "notify", [channel, payload])
+            await self._ask(session, "notify", {"channel": channel, "message": payload})
         return True
 
     def _let_go(self) -> None:
@@ -89,10 +90,10 @@ class Listener(Listening):
 
     async def _check(self, session: Session) -> None:
         async with self._turn:
-            await self._ask(session, "answer", [])
+            await self._ask(session, "answer")
         self._heard_at = asyncio.get_running_loop().time()
 
-    async def _ask(self, session: Session, name: str, parameters: list[object]) -> None:
+    async def _ask(self, session: Session, name: str, parameters: Parameters = NONE) -> None:
         try:
             session.deadline.set(asyncio.get_running_loop().time() + ANSWER_WITHIN)
             await session.fetch(name, parameters)

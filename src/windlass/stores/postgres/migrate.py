@@ -134,7 +134,7 @@ class _Step:
             if found.done + 1 != self.number:
                 return True
             if not found.schema_there:
-                await connection.fetch("schema_to_make", self._options.schema)
+                await connection.fetch("schema_to_make", {"schema": self._options.schema})
                 await connection.work(sql("make_schema"))
             await self._run_statements(connection)
             await self._write_version(connection, found)
@@ -181,7 +181,8 @@ class _Step:
     async def _write_version(self, connection: Watched, found: _Found) -> None:
         """Write what is done. A store that is being made has no version before its last migration."""
         making = found.version is None and self.number < self._last
-        await connection.fetch("write_version", "making" if making else "schema", str(self.number))
+        name = "making" if making else "schema"
+        await connection.fetch("write_version", {"name": name, "value": str(self.number)})
         if not making:
             await connection.fetch("forget_making")
 
@@ -189,16 +190,17 @@ class _Step:
 async def _set_up(connection: Watched, options: Options, *, local: bool = True) -> None:
     # in each transaction anew: behind a pooler each may be on another connection; what runs outside of one waits for
     # locks without end, since those that it takes stop nobody
-    await connection.fetch("migration_settings", options.schema, LOCK_TIMEOUT if local else "0", local)
+    parameters = {"schema": options.schema, "lock_timeout": LOCK_TIMEOUT if local else "0", "local": local}
+    await connection.fetch("migration_settings", parameters)
 
 
 async def _is_ours(turn: str, connection: Watched, options: Options) -> bool:
-    [(taken,)] = await connection.fetch(turn, options.schema)
+    [(taken,)] = await connection.fetch(turn, {"schema": options.schema})
     return bool(taken)
 
 
 async def _found(connection: Watched, options: Options) -> _Found:
-    [(there, schema_there)] = await connection.fetch("schema_there", options.schema)
+    [(there, schema_there)] = await connection.fetch("schema_there", {"schema": options.schema})
     rows = dict(await connection.fetch("schema_version")) if there else {}
     try:
         version, making = (int(rows[name]) if name in rows else None for name in ("schema", "making"))

@@ -8,13 +8,15 @@ balancer in between answers it for a server that is gone.
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime
 from typing import Any, TypeAlias, TypeVar
 
 import asyncpg
 
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.session import open_session
-from windlass.stores.postgres.statements import sql
+from windlass.stores.postgres.statements import statement
+from windlass.stores.postgres.work import NONE, Parameters
 
 Connection: TypeAlias = "asyncpg.Connection[Any]"
 T = TypeVar("T")
@@ -28,9 +30,10 @@ class Watched:
         self._connection = connection
         self._options = options
 
-    async def fetch(self, name: str, *parameters: object) -> list[Any]:
+    async def fetch(self, name: str, parameters: Parameters = NONE) -> list[Any]:
         """Run `sql/<name>.sql`, which is short, and return its rows."""
-        return await self._soon(self._connection.fetch(sql(name), *parameters))
+        text, values = statement(name)
+        return await self._soon(self._connection.fetch(text, *values(parameters)))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[None]:
@@ -47,10 +50,10 @@ class Watched:
 
     async def work(self, statement: str) -> None:
         """Run a statement that may take as long as it needs."""
-        [process] = await self.fetch("migration_process")
+        [(pid, started_at)] = await self.fetch("migration_process")
         working = asyncio.ensure_future(self._connection.execute(statement))
         try:
-            while not await self._is_done(working) and await self._is_under_way(process):
+            while not await self._is_done(working) and await self._is_under_way(pid, started_at):
                 pass
             # it may have ended just before the look: then its answer is on its way
             if not working.done() and not await self._is_done(working):
@@ -84,7 +87,7 @@ class Watched:
     async def _is_done(self, working: "asyncio.Future[str]") -> bool:
         return bool((await asyncio.wait({working}, timeout=self._options.timeout))[0])
 
-    async def _is_under_way(self, process: tuple[Any, ...]) -> bool:
+    async def _is_under_way(self, pid: int, started_at: datetime) -> bool:
         try:
             session = await open_session(self._options, timeout=self._options.timeout)
         except asyncpg.PostgresError:
@@ -92,7 +95,7 @@ class Watched:
             return True
         try:
             session.deadline.set(asyncio.get_running_loop().time() + self._options.timeout)
-            [(under_way,)] = await session.fetch("migration_under_way", tuple(process))
+            [(under_way,)] = await session.fetch("migration_under_way", {"pid": pid, "started_at": started_at})
         except BaseException:
             session.terminate()
             raise

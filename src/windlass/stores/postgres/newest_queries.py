@@ -78,12 +78,12 @@ def dead(changes: Changes, query: ListDeadJobs) -> Work[list[DeadJob]]:
     del changes
     before, limit = query.before or Death(PAST_ALL, PAST_ALL), min(query.limit, MANY)
     queues = [line.queue for line in (yield from _lines(JobFilter(queue=query.queue, state=State.DEAD)))]
-    rows = yield Statement("deaths", [queues, before.at, before.seq, limit])
+    rows = yield Statement("deaths", {"queues": queues, "at": before.at, "before": before.seq, "limit": limit})
     found = [_dead_job(at, row) for at, *row in rows]
     if len(found) < limit:
         # they come last, so they cost nothing before the last page
         past = before.seq if before.at == NO_TIME else PAST_ALL
-        rows = yield Statement("deaths_without_time", [queues, past, limit - len(found)])
+        rows = yield Statement("deaths_without_time", {"queues": queues, "before": past, "limit": limit - len(found)})
         found += [_dead_job(NO_TIME, row) for row in rows]
     return found
 
@@ -105,7 +105,7 @@ def _by_index(index: _Index, chosen: JobFilter, before: int | None, limit: int, 
     """Look at the newest `most` jobs that the index leads to, or at as many as are wanted; fewer are all there are."""
     first = PAST_ALL if before is None else before
     looked = max(most, limit + 1)
-    seqs = yield from _seqs(Statement(index.statement, [index.value, first, looked]))
+    seqs = yield from _seqs(index.statement, index.value, first, looked)
     return (yield from _these(seqs, chosen, before, limit, looked))
 
 
@@ -121,7 +121,7 @@ def _by_kind(kind: str, chosen: JobFilter, before: int | None, limit: int, most:
     looked = max(most, limit + 1)
     seqs = [seq for seq in unsorted if seq < first]
     if chosen.state not in UNSORTED:
-        seqs += yield from _seqs(Statement("newest_of_kind", [plain_text(kind), first, looked]))
+        seqs += yield from _seqs("newest_of_kind", plain_text(kind), first, looked)
     return (yield from _these(sorted(seqs, reverse=True)[:looked], chosen, before, limit, looked))
 
 
@@ -132,17 +132,18 @@ def _unsorted(kind: str, chosen: JobFilter, most: int) -> Work[list[int] | None]
     if sum(line.records for line in lines if line.state is State.RUNNING) > most:
         return None
     queues, states = [line.queue for line in lines], [str(line.state) for line in lines]
-    seqs = yield from _seqs(Statement("newest_pending_or_running", [plain_text(kind), queues, states, most + 1]))
-    return seqs if len(seqs) <= most else None
+    parameters = {"kind": plain_text(kind), "queues": queues, "states": states, "limit": most + 1}
+    rows = yield Statement("newest_pending_or_running", parameters)
+    return [seq for (seq,) in rows] if len(rows) <= most else None
 
 
-def _seqs(statement: Statement) -> Work[list[int]]:
-    return [seq for (seq,) in (yield statement)]
+def _seqs(statement: str, value: str, before: int, limit: int) -> Work[list[int]]:
+    return [seq for (seq,) in (yield Statement(statement, {"value": value, "before": before, "limit": limit}))]
 
 
 def _these(seqs: Sequence[int], chosen: JobFilter, before: int | None, limit: int, looked: int) -> Work[JobPage]:
     """Look at jobs that were found, the newest first; fewer than `looked` are all there are."""
-    rows = yield Statement("newest_these", [seqs, limit + 1, *conditions(chosen)])
+    rows = yield Statement("newest_these", {"seqs": seqs, "limit": limit + 1, **conditions(chosen)})
     return _page(rows, limit, before, seqs[-1] if len(seqs) == looked else None)
 
 
@@ -154,7 +155,8 @@ def _by_lines(chosen: JobFilter, before: int | None, limit: int, most: int) -> W
     lines = yield from _lines(chosen)
     if chosen == JobFilter(queue=chosen.queue, state=State.DEAD):
         queues = [line.queue for line in lines]
-        return _page((yield Statement("newest_dead", [first, queues, limit + 1])), limit, before, None)
+        rows = yield Statement("newest_dead", {"before": first, "queues": queues, "limit": limit + 1})
+        return _page(rows, limit, before, None)
     if sum(line.records for line in lines) <= _most_by_index(chosen, most):
         return _page((yield _counted(chosen, lines, first, limit, most)), limit, before, None)
     return None
@@ -163,16 +165,16 @@ def _by_lines(chosen: JobFilter, before: int | None, limit: int, most: int) -> W
 def _walk(chosen: JobFilter, before: int | None, limit: int, most: int) -> Work[JobPage]:
     """Look at the newest `most` jobs of all."""
     first = PAST_ALL if before is None else before
-    rows = yield Statement("newest", [first, most, limit + 1, *conditions(chosen)])
+    rows = yield Statement("newest", {"before": first, "most": most, "limit": limit + 1, **conditions(chosen)})
     if len(rows) > limit:
         return _page(rows, limit, before, None)
-    end = yield Statement("newest_end", [first, most])
+    end = yield Statement("newest_end", {"before": first, "most": most})
     return _page(rows, limit, before, end[0][0] if end else None)
 
 
 def _lines(chosen: JobFilter) -> Work[list[_Line]]:
     """Return what there is of what may be chosen, by queue and state."""
-    rows = yield Statement("records", [chosen.queue])
+    rows = yield Statement("records", {"queue": chosen.queue})
     states = list(State) if chosen.state is None else [State(chosen.state)]
     found = [_Line(queue, state, counts[COLUMN[state]]) for queue, *counts in rows for state in states]
     return [line for line in found if line.records > 0]
@@ -185,8 +187,8 @@ def _most_by_index(chosen: JobFilter, most: int) -> int:
 
 def _counted(chosen: JobFilter, lines: Sequence[_Line], first: int, limit: int, most: int) -> Statement:
     queues, states = [line.queue for line in lines], [str(line.state) for line in lines]
-    _, kind, _, *others = conditions(chosen)
-    return Statement("newest_counted", [first, queues, states, limit + 1, most, kind, *others])
+    parameters = {"before": first, "queues": queues, "states": states, "limit": limit + 1, "most": most}
+    return Statement("newest_counted", {**parameters, **conditions(chosen)})
 
 
 def _page(rows: Rows, limit: int, before: int | None, end: int | None) -> JobPage:

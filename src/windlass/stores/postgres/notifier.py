@@ -75,6 +75,6 @@ class Notifier:
         async with self._connections.session(deadline, aside=True) as session:
             session.deadline.set(deadline)
             try:
-                await session.fetch("notify", [channel, payload])
+                await session.fetch("notify", {"channel": channel, "message": payload})
             finally:
                 session.deadline.clear()

@@ -38,7 +38,7 @@ _PAST_EVERY_KEY: Final = b"\xff" * (MAX_KEY + 1)
 def get(changes: Changes, query: queries.GetJobs) -> Work[list[Job | None]]:
     """Return jobs with their history and log."""
     del changes
-    rows = yield Statement("get", [list(query.ids)])
+    rows = yield Statement("get", {"ids": list(query.ids)})
     jobs = {job.id: job for job in map(whole_job, rows)}
     return [jobs.get(job_id) for job_id in query.ids]
 
@@ -52,7 +52,7 @@ def whole_job(row: Row) -> Job:
 def glance(changes: Changes, query: queries.GetGlances) -> Work[dict[JobId, Glance]]:
     """Return the states of jobs."""
     del changes
-    rows = yield Statement("glance", [list(query.ids)])
+    rows = yield Statement("glance", {"ids": list(query.ids)})
     return {job_id: Glance(state_of(state), flag, token) for job_id, state, flag, token in rows}
 
 
@@ -62,35 +62,35 @@ def jobs(changes: Changes, query: queries.ListJobs) -> Work[list[Job]]:
     chosen, limit = query.chosen, query.limit
     first = -1 if query.after is None else query.after
     if chosen.queue is not None and chosen == JobFilter(queue=chosen.queue, state=State.DEAD):
-        rows = yield Statement("dead_jobs", [chosen.queue, first, limit])
+        rows = yield Statement("dead_jobs", {"queue": chosen.queue, "after": first, "limit": limit})
     else:
-        rows = yield Statement("jobs", [first, limit, *conditions(chosen)])
+        rows = yield Statement("jobs", {"after": first, "limit": limit, **conditions(chosen)})
     return [job_of(JobRow(*row)) for row in rows]
 
 
-def conditions(chosen: JobFilter) -> list[object]:
-    """Return the values by which `jobs.sql` and those for the newest jobs choose."""
-    return [
-        chosen.queue,
-        chosen.kind,
-        None if chosen.state is None else str(chosen.state),
-        chosen.tenant,
-        chosen.schedule_id,
-        None if chosen.error is None else plain_text(chosen.error),
-        chosen.since,
-        chosen.until,
-        None if chosen.text is None else plain_text(chosen.text),
-        chosen.parent_id,
-        chosen.unique_key,
-        None if chosen.error_type is None else plain_text(chosen.error_type),
-        None if chosen.payload_text is None else chosen.payload_text.encode(),
-    ]
+def conditions(chosen: JobFilter) -> dict[str, object]:
+    """Return the parameters of `parts/job_filter.sql`."""
+    return {
+        "queue": chosen.queue,
+        "kind": chosen.kind,
+        "state": None if chosen.state is None else str(chosen.state),
+        "tenant": chosen.tenant,
+        "schedule_id": chosen.schedule_id,
+        "error": None if chosen.error is None else plain_text(chosen.error),
+        "since": chosen.since,
+        "until": chosen.until,
+        "text": None if chosen.text is None else plain_text(chosen.text),
+        "parent_id": chosen.parent_id,
+        "unique_key": chosen.unique_key,
+        "error_type": None if chosen.error_type is None else plain_text(chosen.error_type),
+        "payload_text": None if chosen.payload_text is None else chosen.payload_text.encode(),
+    }
 
 
 def stats(changes: Changes, query: queries.GetStats) -> Work[list[QueueStats]]:
     """Return the counts of queues, exactly, in order of name."""
     del changes
-    rows = yield Statement("stats", [query.queue])
+    rows = yield Statement("stats", {"queue": query.queue})
     return sorted(map(_queue_stats, rows), key=lambda row: row.queue or "")
 
 
@@ -121,21 +121,21 @@ def note_damaged_counts(queue: str, counts: Sequence[int]) -> bool:
 
 def due_in(changes: Changes, query: queries.GetDueTime) -> Work[timedelta | None]:
     """Return how long it is until the next scheduled job comes due, by the database's clock."""
-    [(wait,)] = yield Statement("due_in", [changes.now, list(query.queues)])
+    [(wait,)] = yield Statement("due_in", {"now": changes.now, "queues": list(query.queues)})
     return None if wait is None else max(ZERO, wait)
 
 
 def queue_settings(changes: Changes, query: queries.GetQueueSettings) -> Work[dict[str, StoredSettings]]:
     """Return the settings of those of the queues that have any."""
     del changes
-    rows = yield Statement("paused", [list(query.queues)])
+    rows = yield Statement("paused", {"queues": list(query.queues)})
     return {row[0]: StoredSettings(paused=True) for row in rows}
 
 
 def kinds(changes: Changes, query: queries.ListKinds) -> Work[list[str]]:
     """Return the kinds of the pending jobs of a queue that are not known, in order of name."""
     del changes
-    rows = yield Statement("kinds", [query.queue, list(query.known)])
+    rows = yield Statement("kinds", {"queue": query.queue, "known": list(query.known)})
     return sorted(row[0] for row in rows)
 
 
@@ -149,7 +149,7 @@ def waiting(changes: Changes, query: queries.CountWaiting) -> Work[list[KindStat
 def minutes(changes: Changes, query: queries.GetMinutes) -> Work[list[MinuteCounts]]:
     """Return the counts of each minute."""
     del changes
-    rows = yield Statement("minutes", [query.since, query.until])
+    rows = yield Statement("minutes", {"since": query.since, "until": query.until})
     found: list[MinuteCounts] = []
     for minute, queue, kind, *totals in rows:
         note_damaged_counts(queue, totals)
@@ -160,13 +160,13 @@ def minutes(changes: Changes, query: queries.GetMinutes) -> Work[list[MinuteCoun
 def timings(changes: Changes, query: queries.GetTimings) -> Work[list[TimingCount]]:
     """Return how long attempts took in each minute."""
     del changes
-    rows = yield Statement("timings", [query.since, query.until])
+    rows = yield Statement("timings", {"since": query.since, "until": query.until})
     return [TimingCount(*row) for row in rows]
 
 
 def position(changes: Changes, query: queries.GetPosition) -> Work[Place | None]:
     """Return what stands between a job and its claim."""
-    rows = yield Statement("place", [changes.now, query.job_id, AHEAD_MOST])
+    rows = yield Statement("place", {"now": changes.now, "id": query.job_id, "most": AHEAD_MOST})
     return Place(*rows[0]) if rows else None
 
 
@@ -194,7 +194,7 @@ def ended_servers(changes: Changes, query: queries.ListEndedServers) -> Work[lis
 def audit(changes: Changes, query: queries.ListAudit) -> Work[list[AuditEntry]]:
     """Return what people did, the newest first."""
     del changes
-    rows = yield Statement("audit", [query.limit])
+    rows = yield Statement("audit", {"limit": query.limit})
     return read_each(
         map(readable, rows), _entry_of, partial(_damaged.log, "an entry of the audit is not listed, it is damaged: %s")
     )
@@ -208,14 +208,14 @@ def _entry_of(row: Row) -> AuditEntry:
 def stranded(changes: Changes, query: queries.CountStranded) -> Work[int]:
     """Count expired leases while no server is live."""
     mark = yield from lease_mark()
-    [(count,)] = yield Statement("stranded", [changes.now, query.dead_after, mark])
+    [(count,)] = yield Statement("stranded", {"now": changes.now, "age": query.dead_after, "lease_mark": mark})
     return int(count)
 
 
 def get_kv(changes: Changes, query: queries.GetKv) -> Work[list[bytes | None]]:
     """Return the caller's own values."""
     del changes
-    rows = yield Statement("kv_get", [list(query.keys)])
+    rows = yield Statement("kv_get", {"keys": list(query.keys)})
     values: dict[bytes, bytes] = {row[0]: row[1] for row in rows}
     return [values.get(key) for key in query.keys]
 
@@ -226,7 +226,7 @@ def scan_kv(changes: Changes, query: queries.ScanKv) -> Work[list[tuple[bytes, b
     prefix, after = query.prefix, query.after
     # the next key there can be: a range with two ends is what an index finds without looking at any other key
     first = prefix if after is None else max(prefix, after + b"\0")
-    rows = yield Statement("kv_scan", [first, _past(prefix), query.limit])
+    rows = yield Statement("kv_scan", {"first": first, "past": _past(prefix), "limit": query.limit})
     return [(key, value) for key, value in rows]
 
 

@@ -16,16 +16,17 @@ _UPCOMING: Final = 3
 def schedules(changes: Changes, query: ListSchedules) -> Work[ScheduleList]:
     """Return all schedules, or those of these ids that are here, in order of id."""
     if query.ids is None:
-        rows = yield Statement("schedules", [changes.now])
+        rows = yield Statement("schedules", {"now": changes.now})
     else:
-        rows = yield Statement("schedules_of", [changes.now, list(query.ids)])
+        rows = yield Statement("schedules_of", {"now": changes.now, "ids": list(query.ids)})
     return ScheduleList(rows[0][0], sorted(_found(row[1:] for row in rows), key=lambda found: found.id))
 
 
 def due_schedules(changes: Changes, query: ListDueSchedules) -> Work[DueSchedules]:
     """Return what is due, the longest first, and when the next one is that is not among it."""
     # one more than is wanted: the first that is not among the due tells the next time
-    rows = yield Statement("upcoming_schedules", [changes.now, list(query.declared), query.limit + 1])
+    parameters = {"now": changes.now, "declared": list(query.declared), "limit": query.limit + 1}
+    rows = yield Statement("upcoming_schedules", parameters)
     upcoming = sorted((row for row in rows if row[1] is not None), key=lambda row: (row[1], row[2]))
     due = _found(row[_UPCOMING:] for row in upcoming[: query.limit])
     next_run_at = upcoming[len(due)][1] if len(upcoming) > len(due) else None

@@ -48,28 +48,28 @@ class ScheduleRow(NamedTuple):
     payload: bytes
 
 
-def schedule_values(schedule: Schedule) -> list[object]:
-    """Return what `insert_schedule.sql` and `update_schedule.sql` take, but for the revision."""
-    return [
-        schedule.id,
-        plain_text(schedule.rule),
-        plain_text(schedule.timezone),
-        schedule.queue,
-        schedule.kind,
-        schedule.codec,
-        headers_text(schedule.headers) if schedule.headers else None,
-        schedule.tenant,
-        schedule.priority,
-        schedule.max_attempts,
-        schedule.catch_up,
-        schedule.overlap,
-        schedule.declared,
-        schedule.paused,
-        schedule.next_run_at,
-        schedule.last_run_at,
-        schedule.last_job_id,
-        schedule.payload,
-    ]
+def schedule_values(schedule: Schedule) -> dict[str, object]:
+    """Return the parameters of `insert_schedule.sql`, which `update_schedule.sql` takes too."""
+    return {
+        "id": schedule.id,
+        "rule": plain_text(schedule.rule),
+        "timezone": plain_text(schedule.timezone),
+        "queue": schedule.queue,
+        "kind": schedule.kind,
+        "codec": schedule.codec,
+        "headers": headers_text(schedule.headers) if schedule.headers else None,
+        "tenant": schedule.tenant,
+        "priority": schedule.priority,
+        "max_attempts": schedule.max_attempts,
+        "catch_up": schedule.catch_up,
+        "overlap": schedule.overlap,
+        "declared": schedule.declared,
+        "paused": schedule.paused,
+        "next_run_at": schedule.next_run_at,
+        "last_run_at": schedule.last_run_at,
+        "last_job_id": schedule.last_job_id,
+        "payload": schedule.payload,
+    }
 
 
 def schedule_of(row: ScheduleRow) -> Schedule:

@@ -21,9 +21,9 @@ from windlass.stores.postgres.hosts import Host, driver_chooses_host, hosts_of, 
 from windlass.stores.postgres.options import Options
 from windlass.stores.postgres.password_file import password_of
 from windlass.stores.postgres.settings import NOTICE_GONE, application_name, local_settings, startup_settings
-from windlass.stores.postgres.statements import sql
+from windlass.stores.postgres.statements import statement
 from windlass.stores.postgres.timestamps import read_any_timestamp
-from windlass.stores.postgres.work import Rows
+from windlass.stores.postgres.work import NONE, Parameters, Rows
 
 logger = logging.getLogger("windlass.postgres")
 
@@ -83,13 +83,13 @@ class Session:
         """
         return self._took_writes and _says_read_only(self._server)
 
-    def fetch(self, name: str, parameters: Sequence[object] = ()) -> Coroutine[Any, Any, Rows]:
+    def fetch(self, name: str, parameters: Parameters = NONE) -> Coroutine[Any, Any, Rows]:
         """Run `sql/<name>.sql` and return its rows; behind a pooler in a transaction of its own, if there is none."""
         if self.pooled and not self._in_transaction:
             return self._fetch_whole(name, parameters)
         return self._fetch(name, parameters)
 
-    async def many(self, name: str, rows: Sequence[Sequence[object]]) -> Rows:
+    async def many(self, name: str, rows: Sequence[Parameters]) -> Rows:
         """Run `sql/<name>.sql` once for each of `rows`, all or none; that gives no rows."""
         if self.pooled and not self._in_transaction:
             async with self.transaction():
@@ -165,15 +165,17 @@ class Session:
                 os.dup2(ours.fileno(), theirs.fileno(), inheritable=False)
         _abandoned.append(self.connection)
 
-    async def _fetch_whole(self, name: str, parameters: Sequence[object]) -> Rows:
+    async def _fetch_whole(self, name: str, parameters: Parameters) -> Rows:
         async with self.transaction():
             return await self._fetch(name, parameters)
 
-    def _fetch(self, name: str, parameters: Sequence[object]) -> Coroutine[Any, Any, Rows]:
-        return self._answer(cast("Coroutine[Any, Any, Rows]", self.connection.fetch(sql(name), *parameters)))
+    def _fetch(self, name: str, parameters: Parameters) -> Coroutine[Any, Any, Rows]:
+        text, values = statement(name)
+        return self._answer(cast("Coroutine[Any, Any, Rows]", self.connection.fetch(text, *values(parameters))))
 
-    async def _many(self, name: str, rows: Sequence[Sequence[object]]) -> None:
-        await self._answer(self.connection.executemany(sql(name), rows))
+    async def _many(self, name: str, rows: Sequence[Parameters]) -> None:
+        text, values = statement(name)
+        await self._answer(self.connection.executemany(text, [values(row) for row in rows]))
 
     async def _execute(self, text: str) -> str:
         return await self._answer(self.connection.execute(text))
@@ -304,7 +306,7 @@ async def _is_ours(session: Session, options: Options) -> bool:
     with _kept(session):
         await session.begin()
         # without a name: behind a pooler one that is given now would be unknown, or taken, in the next transaction
-        probe = await session.connection.prepare(sql("probe"), name="")
+        probe = await session.connection.prepare(statement("probe").text, name="")
         [(pid, settled, read_only)] = await probe.fetch()
         if not options.lent:
             # in a transaction, since an older driver looks the type up; what is lent reads as its user expects

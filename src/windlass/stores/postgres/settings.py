@@ -68,10 +68,17 @@ def application_name(options: Options) -> str:
     return parse_qs(urlsplit(options.dsn).query).get("application_name", [APPLICATION])[-1]
 
 
-def local_settings(options: Options, timeout: float, *, local: bool) -> tuple[str | None, str, str, str, bool, bool]:
+def local_settings(options: Options, timeout: float, *, local: bool) -> dict[str, object]:
     """Return the parameters of `settings.sql`, which says the same where a pooler takes no settings at the start."""
     limit = limits(timeout)
-    return search_path(options), limit.statement, limit.lock, limit.idle, local, not options.lent
+    return {
+        "search_path": search_path(options),
+        "statement_timeout": limit.statement,
+        "lock_timeout": limit.lock,
+        "idle_timeout": limit.idle,
+        "local": local,
+        "planned": not options.lent,
+    }
 
 
 def search_path(options: Options) -> str | None:

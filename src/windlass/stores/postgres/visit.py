@@ -11,13 +11,13 @@ T = TypeVar("T")
 
 def as_a_guest(path: str, work: Work[T]) -> Work[T]:
     """Do `work` with this search path."""
-    [(before, _)] = yield Statement("set_here", ["search_path", path])
+    [(before, _)] = yield Statement("set_here", {"name": "search_path", "value": path})
     return (yield from _then_set("search_path", before, work))
 
 
 def patiently(patience: str, work: Work[T]) -> Work[T]:
     """Wait for other transactions no longer than `patience` milliseconds, or than the caller's own limit."""
-    [(before, _)] = yield Statement("set_patience", [patience])
+    [(before, _)] = yield Statement("set_patience", {"lock_timeout": patience})
     return (yield from _then_set("lock_timeout", before, work))
 
 
@@ -43,7 +43,7 @@ def _then_set(name: str, before: str, work: Work[T]) -> Work[T]:
     except (Exception, CancelledError):
         # refused when Postgres itself has met an error: then the rollback that must follow puts it back
         with suppress(Exception):
-            yield Statement("set_here", [name, before])
+            yield Statement("set_here", {"name": name, "value": before})
         raise
-    yield Statement("set_here", [name, before])
+    yield Statement("set_here", {"name": name, "value": before})
     return answer

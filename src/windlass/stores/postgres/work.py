@@ -16,20 +16,22 @@ T = TypeVar("T")
 
 Row: TypeAlias = Sequence[Any]
 Rows: TypeAlias = Sequence[Row]
+Parameters: TypeAlias = Mapping[str, object]
+NONE: Final[Parameters] = {}
 
 
 class Statement(NamedTuple):
-    """One statement of `sql/<name>.sql`, and the values of its $1, $2, ..."""
+    """One statement of `sql/<name>.sql`, and the values of its parameters by name."""
 
     name: str
-    parameters: Sequence[object] = ()
+    parameters: Parameters = NONE
 
 
 class Many(NamedTuple):
     """One statement for each of many rows of values, in one trip; it gives no rows back."""
 
     name: str
-    parameters: Sequence[Sequence[object]]
+    parameters: Sequence[Parameters]
 
 
 Work: TypeAlias = Generator[Statement | Many, Rows, T]
@@ -44,7 +46,7 @@ COLUMN: Final = {
     State.CANCELLED: 5,
 }
 _TOTALS_AT: Final = len(COLUMN)
-_WIDTH: Final = _TOTALS_AT + len(Totals._fields)
+_COUNTED: Final = (*map(str, COLUMN), *(f"{name}_total" for name in Totals._fields))
 ENQUEUED, SUCCEEDED, DEAD, CANCELLED, RETRIED, RESCUED = range(len(Totals._fields))
 
 
@@ -88,8 +90,9 @@ class Changes:
         if not rows:
             return
         self._counts.clear()
-        columns = [[counts[at] for _, _, counts in rows] for at in range(_WIDTH)]
-        yield Statement("count", [self.now, [row[0] for row in rows], [row[1] for row in rows], *columns])
+        parameters: dict[str, object] = {name: [row[2][at] for row in rows] for at, name in enumerate(_COUNTED)}
+        parameters |= {"now": self.now, "queues": [row[0] for row in rows], "kinds": [row[1] for row in rows]}
+        yield Statement("count", parameters)
 
     def mark(self) -> "Mark":
         """Remember the counts and news of this moment."""
@@ -104,7 +107,7 @@ class Changes:
     def _counts_of(self, queue: str, kind: str) -> list[int]:
         counts = self._counts.get((queue, kind))
         if counts is None:
-            counts = self._counts[queue, kind] = [0] * _WIDTH
+            counts = self._counts[queue, kind] = [0] * len(_COUNTED)
         return counts
 
 

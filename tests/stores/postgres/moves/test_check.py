@@ -17,7 +17,7 @@ from windlass.stores.postgres import check as checking
 from windlass.stores.postgres.check import MANY_CHANGES, MANY_DEAD_ROWS, MANY_TRANSACTIONS, MUCH_LOG, Server, check
 from windlass.stores.postgres.migrate import SCHEMA
 from windlass.stores.postgres.options import Options
-from windlass.stores.postgres.statements import sql
+from windlass.stores.postgres.statements import statement
 from windlass.stores.postgres.work import Many, Rows, Statement, Work
 
 HEALTHY: Final = Server(
@@ -229,7 +229,7 @@ async def test_a_role_that_may_not_see_others_is_told_of_their_snapshots_and_wha
         holder.execute("select")
         looker.execute(composed.SQL("set role {}").format(composed.Identifier(little_role)))
         with psycopg.RawCursor[tuple[Any, ...]](looker) as cursor:
-            rows = cursor.execute(sql("check_snapshots").encode(), [timedelta(hours=1)]).fetchall()
+            rows = cursor.execute(statement("check_snapshots").text.encode(), [timedelta(hours=1)]).fetchall()
         pid = holder.info.backend_pid
 
     assert [row[5] for row in rows] == [None]
@@ -241,6 +241,6 @@ async def test_a_role_that_may_not_see_others_is_told_of_their_snapshots_and_wha
 async def test_connections_are_counted_also_those_that_a_role_may_not_see(mover: Mover, little_role: str) -> None:
     with mover.somebody(), mover.somebody() as looker:
         looker.execute(composed.SQL("set role {}").format(composed.Identifier(little_role)))
-        [row] = looker.execute(sql("check_server").encode()).fetchall()
+        [row] = looker.execute(statement("check_server").text.encode()).fetchall()
 
     assert Server(*row).connections >= 2

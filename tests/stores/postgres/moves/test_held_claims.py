@@ -15,7 +15,7 @@ from windlass.core.retention import KEEP_ALL
 from windlass.stores.postgres.moves.hold_claims import Untouched, fence, note, renew, renew_locked
 from windlass.stores.postgres.moves.operate import cancel
 from windlass.stores.postgres.moves.rescue import rescue
-from windlass.stores.postgres.statements import sql
+from windlass.stores.postgres.statements import statement
 from windlass.testing.conformance.given import HOUR, a_job
 
 LOCK = "select from windlass_job where id = %s::uuid for update"
@@ -26,7 +26,7 @@ FORCED = RescueRequest(force=True)
 def fenced(connection: psycopg.Connection[tuple[object, ...]], claim: Claim) -> bool:
     """Fence a claim in somebody's own transaction."""
     with RAW(connection) as cursor:
-        rows = cursor.execute(sql("fence").encode(), [[claim.job.id], [claim.token]]).fetchall()
+        rows = cursor.execute(statement("fence").text.encode(), [[claim.job.id], [claim.token]]).fetchall()
     return rows == [proof(claim)]
 
 

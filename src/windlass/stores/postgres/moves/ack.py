@@ -21,7 +21,14 @@ def ack_many(
     ids = [settlement.job_id for settlement in settlements]
     tokens = [possible_token(settlement.token) for settlement in settlements]
     name = "ack" if settlements[0].keep else "ack_and_forget"
-    [(done,)] = yield Statement(name, [changes.now, request_id, ids, tokens, patience])
+    parameters = {
+        "now": changes.now,
+        "request_id": request_id,
+        "ids": ids,
+        "tokens": tokens,
+        "lock_timeout": patience,
+    }
+    [(done,)] = yield Statement(name, parameters)
     changes.topics.add(ENDS)
     return set(ids if done is None else done)
 

@@ -56,7 +56,7 @@ def claim_heads(changes: Changes, request: ClaimRequest, request_id: str, *, pro
     `promoted`: all that has come due and can be promoted was, so that the rest is no reason to wait. In a store that
     was moved `StoreMoved` is raised.
     """
-    rows = yield Statement("claim", [*_parameters(changes, request, request_id), promoted])
+    rows = yield Statement("claim", _parameters(changes, request, request_id, promoted=promoted))
     now, moved, due, obstacle, damaged, seq = rows[0][: _FLAGS + 1]
     refuse_if(moved)
     if seq is None:
@@ -66,8 +66,8 @@ def claim_heads(changes: Changes, request: ClaimRequest, request_id: str, *, pro
 
 def claim_chosen(changes: Changes, request: ClaimRequest, request_id: str, *, promoted: bool) -> Work[Heads]:
     """Claim the most urgent jobs of all queues, or those of some kinds, by one statement; see `claim_heads`."""
-    parameters = [*_parameters(changes, request, request_id), request.by_priority, promoted]
-    rows = yield Statement("claim_chosen", parameters)
+    parameters = _parameters(changes, request, request_id, promoted=promoted)
+    rows = yield Statement("claim_chosen", {**parameters, "by_priority": request.by_priority})
     now, moved, due, chosen, damaged, seq = rows[0][: _FLAGS + 1]
     refuse_if(moved)
     if seq is None:
@@ -82,7 +82,7 @@ def claimed_before(request: ClaimRequest, request_id: str) -> Work[Heads]:
         return Heads([], repeated=True)
     deliveries = reply_of(request_id, kept.reply, _deliveries)
     names = [f"{seq}:{delivery}" for seq, delivery in deliveries]
-    rows = yield Statement("claimed_before", [[seq for seq, _ in deliveries], names])
+    rows = yield Statement("claimed_before", {"seqs": [seq for seq, _ in deliveries], "deliveries": names})
     ordered = sorted(rows, key=lambda row: _place(request, row[_LEASE:]))
     return _decoded(
         ordered, lambda row: claim_of(row[_LEASE:], row[0], row[1], row[2]), lambda row: _undecoded(row[_LEASE:])
@@ -102,18 +102,27 @@ def set_aside(changes: Changes, seqs: Sequence[int], queues: Sequence[str]) -> W
 
     `seqs` are those that a claim has met; more are looked for at the heads of `queues`.
     """
-    rows = yield Statement("set_aside", [changes.now, seqs, dead_reason("%s"), queues])
+    parameters = {"now": changes.now, "seqs": seqs, "last_error": dead_reason("%s"), "queues": queues}
+    rows = yield Statement("set_aside", parameters)
     if rows:
         changes.topics.add(ENDS)
     return [(job_id, error) for job_id, error in rows]
 
 
-def _parameters(changes: Changes, request: ClaimRequest, request_id: str) -> list[object]:
-    """Return the values that `claim.sql` and `claim_chosen.sql` begin with."""
-    kinds = None if request.kinds is None else [kind for kind in request.kinds if kind is not None]
-    raw = request.kinds is not None and None in request.kinds
-    wanted = [request.queues, request.limit, request.lease, request.worker, kinds, raw]
-    return [changes.now, request_id, *wanted, changes.repeated]
+def _parameters(changes: Changes, request: ClaimRequest, request_id: str, *, promoted: bool) -> dict[str, object]:
+    """Return the parameters of `claim.sql`, which `claim_chosen.sql` takes too."""
+    return {
+        "now": changes.now,
+        "request_id": request_id,
+        "queues": request.queues,
+        "limit": request.limit,
+        "lease": request.lease,
+        "worker": request.worker,
+        "kinds": None if request.kinds is None else [kind for kind in request.kinds if kind is not None],
+        "raw": request.kinds is not None and None in request.kinds,
+        "repeated": changes.repeated,
+        "promoted": promoted,
+    }
 
 
 def _in_order(request: ClaimRequest, rows: Rows, now: datetime) -> Heads:

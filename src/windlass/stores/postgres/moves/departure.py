@@ -72,7 +72,7 @@ def set_moved(changes: Changes, command: SetMoved) -> Work[None]:
     """Set the mark, or take it away; it holds for all once this is committed and the `beginners` have ended."""
     to = command.moved
     text = "" if to is None else json_text(Moved(plain_text(to.to), plain_text(to.move)))
-    yield Statement("set_moved", [text])
+    yield Statement("set_moved", {"moved": text})
     changes.topics.add(PAUSES)
 
 

@@ -77,7 +77,9 @@ def write_deliveries(changes: Changes, ended: Sequence[Ended]) -> Work[None]:
     if not ended:
         return
     yield Many("write_delivery", [_delivery(changes, *one) for one in ended])
-    old = [(job.seq, job.delivery - HISTORY_KEPT) for job, _, _ in ended if job.delivery > HISTORY_KEPT]
+    old = [
+        {"seq": job.seq, "delivery": job.delivery - HISTORY_KEPT} for job, _, _ in ended if job.delivery > HISTORY_KEPT
+    ]
     if old:
         yield Many("forget_old_deliveries", old)
 
@@ -85,26 +87,54 @@ def write_deliveries(changes: Changes, ended: Sequence[Ended]) -> Work[None]:
 def forget(seqs: Sequence[int]) -> Work[None]:
     """Delete jobs and all that is kept with them."""
     if seqs:
-        yield Statement("forget", [seqs])
+        yield Statement("forget", {"seqs": seqs})
 
 
-def _finished(changes: Changes, ending: Ending) -> list[object]:
-    """Return the values of `finish.sql`."""
-    token = None if ending.forget_token else ending.job.token
-    return [changes.now, ending.job.seq, str(ending.state), _error(ending.error), ending.result, ending.codec, token]
+def _finished(changes: Changes, ending: Ending) -> dict[str, object]:
+    """Return the parameters of `finish.sql`."""
+    return {
+        "now": changes.now,
+        "seq": ending.job.seq,
+        "state": str(ending.state),
+        "last_error": _error(ending.error),
+        "result": ending.result,
+        "result_codec": ending.codec,
+        "token": None if ending.forget_token else ending.job.token,
+    }
 
 
-def _waiting(changes: Changes, one: Waiting) -> list[object]:
-    """Return the values of `wait_again.sql`."""
-    token = None if one.forget_token else one.job.token
-    place = [changes.now, one.job.seq, str(one.state), one.delay, one.attempt, _error(one.error)]
-    return [*place, *one.kept, token]
+def _waiting(changes: Changes, one: Waiting) -> dict[str, object]:
+    """Return the parameters of `wait_again.sql`."""
+    return {
+        "now": changes.now,
+        "seq": one.job.seq,
+        "state": str(one.state),
+        "delay": one.delay,
+        "attempt": one.attempt,
+        "last_error": _error(one.error),
+        "unique_key": one.kept.unique_key,
+        "hold": one.kept.hold,
+        "hold_until": one.kept.hold_until,
+        "token": None if one.forget_token else one.job.token,
+    }
 
 
-def _delivery(changes: Changes, job: Standing, outcome: str, failure: Failure | None) -> list[object]:
-    """Return the values of `write_delivery.sql`."""
-    parts = [None if part is None else plain_text(part) for part in failure or NO_FAILURE]
-    return [changes.now, job.seq, job.delivery, job.attempt, job.claimed_at, job.worker, outcome, *parts]
+def _delivery(changes: Changes, job: Standing, outcome: str, failure: Failure | None) -> dict[str, object]:
+    """Return the parameters of `write_delivery.sql`."""
+    message, kind, traceback, module = (None if part is None else plain_text(part) for part in failure or NO_FAILURE)
+    return {
+        "now": changes.now,
+        "seq": job.seq,
+        "delivery": job.delivery,
+        "attempt": job.attempt,
+        "started_at": job.claimed_at,
+        "worker": job.worker,
+        "outcome": outcome,
+        "message": message,
+        "type": kind,
+        "traceback": traceback,
+        "module": module,
+    }
 
 
 def _error(text: str | None) -> str | None:

@@ -25,7 +25,7 @@ CREATED: Final = True
 AT_ONCE: Final = 10_000
 """Jobs that one statement takes."""
 BYTES_AT_ONCE: Final = 32 * 1024 * 1024
-_HERE_ANYWHERE: Final = (None, None, None, None)
+_HERE_ANYWHERE: Final = {"store_id": None, "channel": None, "message": None, "lock_timeout": None}
 
 
 class _Known(NamedTuple):
@@ -52,21 +52,19 @@ def insert_plain(
     undone when it raises `IdConflict`. With `patience` it fails when a transaction that has brought one of the ids does
     not end within so many milliseconds; not where it is repeated, since that may be its own first try.
     """
+    call = {"now": changes.now, "request_id": request_id, "lock_timeout": patience}
     if request_id is not None and changes.repeated:
-        parameters = [changes.now, request_id, *_columns(jobs), *_HERE_ANYWHERE]
-        [(new, _, moved, *_)] = yield Statement("enqueue_here", parameters)
+        [(new, _, moved, *_)] = yield Statement("enqueue_here", {**call, **_columns(jobs), **_HERE_ANYWHERE})
     elif request_id is not None and len(jobs) == 1 and _is_common(jobs[0]):
-        id, queue, kind, payload, codec, _, _, priority, most, *_ = jobs[0]
-        values = (changes.now, request_id, id, payload, queue, kind, codec, priority, most, patience)
-        [(repeats, moved)] = yield Statement("enqueue_one", values)
+        [(repeats, moved)] = yield Statement("enqueue_one", {**call, **_common_columns(jobs[0])})
         if repeats is False:
             refuse_if(moved)
             raise conflict_of(jobs[0])
         new = () if repeats else None
     elif request_id is not None and _are_alike(jobs):
-        [(new, moved, _)] = yield Statement("enqueue_alike", [changes.now, request_id, *_alike_columns(jobs), patience])
+        [(new, moved, _)] = yield Statement("enqueue_alike", {**call, **_alike_columns(jobs)})
     else:
-        [(new, moved, _)] = yield Statement("enqueue", [changes.now, request_id, *_columns(jobs), patience])
+        [(new, moved, _)] = yield Statement("enqueue", {**call, **_columns(jobs)})
     refuse_if(moved)
     if request_id is None and new is not None:
         yield from check_ids(jobs)
@@ -92,8 +90,9 @@ def insert_here(
     transaction can only be rolled back.
     """
     check_repeats(jobs)
-    parameters = [changes.now, None, *_columns(jobs), store_id, channel, payload, patience]
-    [(new, here, moved, taken, *_)] = yield Statement("enqueue_here", parameters)
+    call = {"now": changes.now, "request_id": None, "lock_timeout": patience}
+    place = {"store_id": store_id, "channel": channel, "message": payload}
+    [(new, here, moved, taken, *_)] = yield Statement("enqueue_here", {**call, **_columns(jobs), **place})
     if not here:
         return None
     refuse_if(moved)
@@ -158,8 +157,8 @@ def check_ids(jobs: Sequence[Identified]) -> Work[None]:
 
 def write_kv(kv: Mapping[bytes, bytes | None] | None) -> Work[None]:
     """Write a caller's values; None deletes."""
-    puts = [(key, value) for key, value in sorted((kv or {}).items()) if value is not None]
-    gone = [(key,) for key, value in sorted((kv or {}).items()) if value is None]
+    puts = [{"key": key, "value": value} for key, value in sorted((kv or {}).items()) if value is not None]
+    gone = [{"key": key} for key, value in sorted((kv or {}).items()) if value is None]
     if puts:
         yield Many("kv_put", puts)
     if gone:
@@ -203,7 +202,7 @@ def _wait_in_order(changes: Changes, jobs: Sequence[PreparedJob]) -> Work[None]:
     later = {job.unique.name for job in jobs if job.unique is not None and times[job.id] > 1}
     sure = [job for job in jobs if job.unique is not None and job.unique.name not in later and job.id not in known]
     held = yield from holds.take(changes, sure)
-    yield Statement("standing", [sorted({holder.job_id for holder in held.values()}), None])
+    yield Statement("standing", {"ids": sorted({holder.job_id for holder in held.values()}), "lock_timeout": None})
 
 
 def _parts(jobs: Sequence[PreparedJob]) -> Iterable[Sequence[PreparedJob]]:
@@ -223,7 +222,7 @@ def _parts(jobs: Sequence[PreparedJob]) -> Iterable[Sequence[PreparedJob]]:
 def _known(ids: Sequence[JobId]) -> Work[dict[JobId, _Known]]:
     if not ids:
         return {}
-    rows = yield Statement("known_ids", [ids])
+    rows = yield Statement("known_ids", {"ids": ids})
     return {row[0]: _Known(*row) for row in rows}
 
 
@@ -249,7 +248,7 @@ def _meet(changes: Changes, job: PreparedJob, holder: holds.Holder) -> Work[Enqu
 
 
 def _replace(changes: Changes, job: PreparedJob, hold: Hold, holder: holds.Holder) -> Work[Enqueued]:
-    rows = yield Statement("standing", [[holder.job_id], None])
+    rows = yield Statement("standing", {"ids": [holder.job_id], "lock_timeout": None})
     standing = Standing(*rows[0]) if rows else None
     if standing is None or not standing.state.waiting:
         held = yield from holds.holders(changes, [hold.name])
@@ -257,8 +256,16 @@ def _replace(changes: Changes, job: PreparedJob, hold: Hold, holder: holds.Holde
             raise UniqueConflict(hold.key, holder.job_id, "claimed")
         # it was claimed or ended just now, and the key with it
         return (yield from _insert_batch(changes, [job]))[0]
-    [(state,)] = yield Statement("replace", [changes.now, standing.seq, job.run_at, job.delay, job.payload, job.codec])
-    yield Statement("renew_hold", [hold.name, hold.digest])
+    parameters = {
+        "now": changes.now,
+        "seq": standing.seq,
+        "run_at": job.run_at,
+        "delay": job.delay,
+        "payload": job.payload,
+        "codec": job.codec,
+    }
+    [(state,)] = yield Statement("replace", parameters)
+    yield Statement("renew_hold", {"name": hold.name, "digest": hold.digest})
     changes.moved(standing.queue, standing.state, STATES[state])
     changes.ready(standing.queue)
     yield from write_kv(job.kv)
@@ -302,28 +309,55 @@ def _is_common(job: PreparedJob) -> bool:
     return not (headers or tenant or hold or parent_id or schedule_id or limit_key or run_at or delay is not None)
 
 
-def _alike_columns(jobs: Sequence[PreparedJob]) -> list[object]:
-    """Return the values of `enqueue_alike.sql`."""
+def _common_columns(job: PreparedJob) -> dict[str, object]:
+    """Return the parameters of `enqueue_one.sql` that a job gives."""
+    id, queue, kind, payload, codec, _, _, priority, most, *_ = job
+    return {
+        "id": id,
+        "queue": queue,
+        "kind": kind,
+        "payload": payload,
+        "codec": codec,
+        "priority": priority,
+        "max_attempts": most,
+    }
+
+
+def _alike_columns(jobs: Sequence[PreparedJob]) -> dict[str, object]:
+    """Return the parameters of `enqueue_alike.sql` that jobs give."""
     first = jobs[0]
-    ids, payloads = [job[0] for job in jobs], [job[3] for job in jobs]
-    return [ids, payloads, first.queue, first.kind, first.codec, first.priority, first.max_attempts]
+    return {
+        "ids": [job[0] for job in jobs],
+        "payloads": [job[3] for job in jobs],
+        "queue": first.queue,
+        "kind": first.kind,
+        "codec": first.codec,
+        "priority": first.priority,
+        "max_attempts": first.max_attempts,
+    }
 
 
-def _columns(jobs: Sequence[PreparedJob]) -> list[object]:
-    """Return the values of `enqueue.sql` and `enqueue_here.sql`, by column."""
+def _columns(jobs: Sequence[PreparedJob]) -> dict[str, object]:
+    """Return the parameters of `enqueue.sql` and `enqueue_here.sql` that jobs give, by column."""
     wanted: list[datetime | None] = [job.run_at for job in jobs]
     delays: list[timedelta | None] = [job.delay for job in jobs]
-    ids, queues, kinds, payloads, codecs, _, _, priorities, limits, *_ = zip(*jobs, strict=True)
-    return [
-        *map(list, (ids, queues, kinds, payloads, codecs, priorities, limits)),
-        wanted,
-        delays,
-        [headers_text(job.headers) if job.headers else None for job in jobs],
-        [job.tenant for job in jobs],
-        [None if job.unique is None else job.unique.key for job in jobs],
-        [job.parent_id for job in jobs],
-        [job.schedule_id for job in jobs],
-        [job.limit_key for job in jobs],
-        [None if job.unique is None else job.unique.name for job in jobs],
-        [None if job.unique is None else job.unique.until for job in jobs],
-    ]
+    ids, queues, kinds, payloads, codecs, _, _, priorities, limits, *_ = map(list, zip(*jobs, strict=True))
+    return {
+        "ids": ids,
+        "queues": queues,
+        "kinds": kinds,
+        "payloads": payloads,
+        "codecs": codecs,
+        "priorities": priorities,
+        "max_attempts": limits,
+        "run_ats": wanted,
+        "delays": delays,
+        "headers": [headers_text(job.headers) if job.headers else None for job in jobs],
+        "tenants": [job.tenant for job in jobs],
+        "unique_keys": [None if job.unique is None else job.unique.key for job in jobs],
+        "parent_ids": [job.parent_id for job in jobs],
+        "schedule_ids": [job.schedule_id for job in jobs],
+        "limit_keys": [job.limit_key for job in jobs],
+        "holds": [None if job.unique is None else job.unique.name for job in jobs],
+        "hold_untils": [None if job.unique is None else job.unique.until for job in jobs],
+    }

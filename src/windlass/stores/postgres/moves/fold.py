@@ -23,7 +23,7 @@ def fold(above: int = 0, *, alone: bool = False) -> Work[Folded]:
     A transaction that stays open may bring changes with lower numbers later: now and then it is called with zero. When
     it is `alone` in its transaction, its commit does not wait for the disk.
     """
-    [(changes, highest, damaged)] = yield Statement("fold", [above, AT_ONCE, alone])
+    [(changes, highest, damaged)] = yield Statement("fold", {"above": above, "limit": AT_ONCE, "alone": alone})
     for change in damaged:
         _damaged.log("a change is not added to the counts, it is damaged: windlass_delta.id = %s", change)
     return Folded(changes, above if highest is None else highest)

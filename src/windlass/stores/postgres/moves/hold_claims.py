@@ -20,25 +20,29 @@ class Untouched(Renewed):
 
 def renew(changes: Changes, command: RenewClaims) -> Work[list[Renewed | None]]:
     """Extend leases, and wait for nobody: an answer that is `Untouched` may be asked for again by `renew_locked`."""
-    rows = yield Statement("renew", [changes.now, command.lease, *_columns(command.claims)])
+    rows = yield Statement("renew", _renewal(changes, command))
     return _renewed(command.claims, rows)
 
 
 def renew_locked(changes: Changes, command: RenewClaims) -> Work[list[Renewed | None]]:
     """Extend leases, waiting for whoever has the jobs locked."""
-    rows = yield Statement("renew_locked", [changes.now, command.lease, *_columns(command.claims)])
+    rows = yield Statement("renew_locked", _renewal(changes, command))
     return _renewed(command.claims, rows)
 
 
 def fence(claims: Sequence[tuple[JobId, Token]]) -> Work[list[bool]]:
     """Tell which claims hold; nobody can take these jobs back before the transaction ends."""
-    rows = yield Statement("fence", _columns(claims))
+    rows = yield Statement("fence", _names(claims))
     held = {(job_id, token) for job_id, token in rows}
     return [(job_id, token) in held for job_id, token in claims]
 
 
-def _columns(claims: Sequence[tuple[JobId, Token]]) -> list[object]:
-    return [[job_id for job_id, _ in claims], [possible_token(token) for _, token in claims]]
+def _renewal(changes: Changes, command: RenewClaims) -> dict[str, object]:
+    return {"now": changes.now, "lease": command.lease, **_names(command.claims)}
+
+
+def _names(claims: Sequence[tuple[JobId, Token]]) -> dict[str, object]:
+    return {"ids": [job_id for job_id, _ in claims], "tokens": [possible_token(token) for _, token in claims]}
 
 
 def _renewed(claims: Sequence[tuple[JobId, Token]], rows: Rows) -> list[Renewed | None]:
@@ -85,7 +89,7 @@ def note(changes: Changes, command: WriteNotes) -> Work[list[bool | None]]:
     None for each whose claim holds, but whose job somebody has locked.
     """
     notes = command.notes
-    rows = yield Statement("noting", _columns([(note.job_id, note.token) for note in notes]))
+    rows = yield Statement("noting", _names([(note.job_id, note.token) for note in notes]))
     pages = {(job_id, token): _Page(seq, delivery, last) for seq, job_id, token, delivery, last, free in rows if free}
     locked = {(job_id, token) for _, job_id, token, _, _, free in rows if not free}
     for one in notes:
@@ -93,7 +97,7 @@ def note(changes: Changes, command: WriteNotes) -> Work[list[bool | None]]:
             page.add(one)
     noted = [page for page in pages.values() if page.lines or page.progress is not None]
     if noted:
-        yield Many("note", [(page.seq, page.progress, len(page.lines)) for page in noted])
+        yield Many("note", [_note(page) for page in noted])
     yield from _write_lines(changes, [page for page in noted if page.lines])
     return [_noted(pages, locked, (one.job_id, one.token)) for one in notes]
 
@@ -107,15 +111,29 @@ def _write_lines(changes: Changes, pages: Sequence[_Page]) -> Work[None]:
     if not pages:
         return
     columns = zip(*(line for page in pages for line in _lines_of(page)), strict=True)
-    yield Statement("write_log_lines", [changes.now, *map(list, columns)])
+    seqs, lines, levels, texts, deliveries = map(list, columns)
+    parameters = {
+        "now": changes.now,
+        "seqs": seqs,
+        "lines": lines,
+        "levels": levels,
+        "texts": texts,
+        "deliveries": deliveries,
+    }
+    yield Statement("write_log_lines", parameters)
     # what was past the limit before has been forgotten before
-    past = [
-        (page.seq, page.last - LOG_LINES_KEPT, page.last + len(page.lines) - LOG_LINES_KEPT)
-        for page in pages
-        if page.last + len(page.lines) > LOG_LINES_KEPT
-    ]
+    past = [_past(page) for page in pages if page.last + len(page.lines) > LOG_LINES_KEPT]
     if past:
         yield Many("forget_old_log", past)
+
+
+def _note(page: _Page) -> dict[str, object]:
+    return {"seq": page.seq, "progress": page.progress, "lines": len(page.lines)}
+
+
+def _past(page: _Page) -> dict[str, object]:
+    last = page.last - LOG_LINES_KEPT
+    return {"seq": page.seq, "after": last, "until": last + len(page.lines)}
 
 
 def _lines_of(page: _Page) -> Iterator[_Line]:

@@ -26,7 +26,7 @@ def holders(changes: Changes, names: Sequence[str]) -> Work[dict[str, Holder]]:
     """Return who holds these keys, those that somebody still holds."""
     if not names:
         return {}
-    rows = yield Statement("holders", [changes.now, names])
+    rows = yield Statement("holders", {"now": changes.now, "names": names})
     return {row[0]: Holder(JobId(row[1]), row[2], bytes(row[3])) for row in rows}
 
 
@@ -49,7 +49,7 @@ def take_over(changes: Changes, keys: Sequence[HeldKey]) -> Work[dict[str, JobId
 
 def timed(changes: Changes, query: ListTimedKeys) -> Work[list[HeldKey]]:
     """Return keys that only time frees, and that it has not freed yet."""
-    rows = yield Statement("timed_keys", [changes.now, query.limit])
+    rows = yield Statement("timed_keys", {"now": changes.now, "limit": query.limit})
     return [HeldKey(name, JobId(job_id), "time", at, bytes(text)) for name, job_id, at, text in rows]
 
 
@@ -78,9 +78,17 @@ def _take_free(changes: Changes, wishes: dict[str, _Wish]) -> Work[dict[str, Hol
             return mine | others
         if over := [name for name in free if name in refused]:
             # time has freed them, or somebody did just now: with the rows out of the way they can be taken
-            yield Statement("drop_holds", [changes.now, over])
-        columns = [free, *map(list, zip(*(wishes[name] for name in free), strict=True))]
-        rows = yield Statement("take_holds", [changes.now, *columns])
+            yield Statement("drop_holds", {"now": changes.now, "names": over})
+        taken = [wishes[name] for name in free]
+        parameters = {
+            "now": changes.now,
+            "names": free,
+            "job_ids": [wish.job_id for wish in taken],
+            "hold_fors": [wish.hold_for for wish in taken],
+            "expires_ats": [wish.expires_at for wish in taken],
+            "digests": [wish.digest for wish in taken],
+        }
+        rows = yield Statement("take_holds", parameters)
         mine |= {row[0]: Holder(JobId(row[1]), row[2], bytes(row[3])) for row in rows}
         refused = {name for name in free if name not in mine}
     return mine
@@ -89,7 +97,7 @@ def _take_free(changes: Changes, wishes: dict[str, _Wish]) -> Work[dict[str, Hol
 def free(held: Sequence[tuple[str, JobId]]) -> Work[None]:
     """Free keys, each if it is the named job that holds it."""
     if held:
-        yield Statement("free_holds", [[name for name, _ in held], [job_id for _, job_id in held]])
+        yield Statement("free_holds", {"names": [name for name, _ in held], "job_ids": [job_id for _, job_id in held]})
 
 
 def free_at_end(jobs: Sequence[Standing]) -> Work[None]:
@@ -126,7 +134,7 @@ def _take_back(changes: Changes, jobs: Sequence[Standing]) -> Work[dict[str, Job
     if not jobs:
         return {}
     first = {job.hold: job for job in reversed(jobs) if job.hold is not None}
-    payloads = yield Statement("payloads", [[job.seq for job in first.values()]])
+    payloads = yield Statement("payloads", {"seqs": [job.seq for job in first.values()]})
     digests = {row[0]: digest(bytes(row[1])) for row in payloads}
     wishes = {name: _Wish(job.id, None, None, digests[job.seq]) for name, job in first.items()}
     held = yield from _take_free(changes, wishes)

@@ -18,27 +18,28 @@ def write_kv_if(_: Changes, command: commands.WriteKv) -> Work[bool]:
     if expected is None:
         return (yield from _write_if_absent(key, value))
     if value is None:
-        rows = yield Statement("kv_remove", [key, expected])
+        rows = yield Statement("kv_remove", {"key": key, "expected": expected})
     else:
-        rows = yield Statement("kv_replace", [key, value, expected])
+        rows = yield Statement("kv_replace", {"key": key, "value": value, "expected": expected})
     return bool(rows)
 
 
 def _write_if_absent(key: bytes, value: bytes | None) -> Work[bool]:
     if value is None:
-        return not (yield Statement("kv_get", [[key]]))
-    return bool((yield Statement("kv_insert", [key, value])))
+        return not (yield Statement("kv_get", {"keys": [key]}))
+    return bool((yield Statement("kv_insert", {"key": key, "value": value})))
 
 
 def take_lock(changes: Changes, command: commands.TakeLock) -> Work[bool]:
     """Take or renew a lock that is free, over, or the caller's own."""
-    rows = yield Statement("lock", [changes.now, command.name, command.holder, command.ttl])
+    parameters = {"now": changes.now, "name": command.name, "holder": command.holder, "ttl": command.ttl}
+    rows = yield Statement("lock", parameters)
     return bool(rows)
 
 
 def free_lock(changes: Changes, command: commands.FreeLock) -> Work[bool]:
     """Free a lock; one that is over was not the caller's any more."""
-    rows = yield Statement("unlock", [changes.now, command.name, command.holder])
+    rows = yield Statement("unlock", {"now": changes.now, "name": command.name, "holder": command.holder})
     if not rows:
         return False
     changes.topics.add(lock_topic(command.name))
@@ -47,28 +48,39 @@ def free_lock(changes: Changes, command: commands.FreeLock) -> Work[bool]:
 
 def write_heartbeat(changes: Changes, command: commands.WriteHeartbeat) -> Work[None]:
     """Write that a server is live."""
-    yield Statement("beat", [changes.now, command.server.id, server_text(command.server)])
+    server = command.server
+    yield Statement("beat", {"now": changes.now, "server_id": server.id, "record": server_text(server)})
 
 
 def remove_server(_: Changes, command: commands.RemoveServer) -> Work[None]:
     """Remove the record of a server."""
-    yield Statement("leave", [command.server_id])
+    yield Statement("leave", {"server_id": command.server_id})
 
 
 def write_timings(_: Changes, command: commands.WriteTimings) -> Work[None]:
     """Add counts to those that are kept."""
     if command.timings:
-        yield Statement("write_timings", [list(column) for column in zip(*command.timings, strict=True)])
+        minutes, queues, kinds, whats, ranges, counts = map(list, zip(*command.timings, strict=True))
+        parameters = {
+            "minutes": minutes,
+            "queues": queues,
+            "kinds": kinds,
+            "whats": whats,
+            "ranges": ranges,
+            "counts": counts,
+        }
+        yield Statement("write_timings", parameters)
 
 
 def write_audit(_: Changes, command: commands.WriteAudit) -> Work[None]:
     """Keep what people did."""
     entries = command.entries
-    columns = [
-        [entry.at for entry in entries],
-        [plain_text(entry.actor) for entry in entries],
-        [plain_text(entry.action) for entry in entries],
-        [plain_text(entry.target) for entry in entries],
-        [json_text({in_utf8(name): in_utf8(value) for name, value in entry.detail.items()}) for entry in entries],
-    ]
-    yield Statement("write_audit", columns)
+    details = [{in_utf8(name): in_utf8(value) for name, value in entry.detail.items()} for entry in entries]
+    parameters = {
+        "ats": [entry.at for entry in entries],
+        "actors": [plain_text(entry.actor) for entry in entries],
+        "actions": [plain_text(entry.action) for entry in entries],
+        "targets": [plain_text(entry.target) for entry in entries],
+        "details": [json_text(detail) for detail in details],
+    }
+    yield Statement("write_audit", parameters)

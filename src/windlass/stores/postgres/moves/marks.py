@@ -67,10 +67,15 @@ def keep_marks_below(jobs: Sequence[Standing]) -> Work[None]:
     """Let no mark lie above the places of `jobs`, which become pending there in this transaction."""
     if not jobs:
         return
-    held = yield Statement("hold_marks", [sorted({job.queue for job in jobs})])
+    held = yield Statement("hold_marks", {"queues": sorted({job.queue for job in jobs})})
     if any(marks for (marks,) in held):
-        columns = [[job.queue for job in jobs], [job.priority for job in jobs], [job.run_at for job in jobs]]
-        yield Statement("lower_marks", columns)
+        yield from lower_marks([(job.queue, job.priority, job.run_at) for job in jobs])
+
+
+def lower_marks(places: Sequence[Row]) -> Work[None]:
+    """Lower the marks that lie above these places: rows of queue, priority and time."""
+    queues, priorities, run_ats = ([place[at] for place in places] for at in range(3))
+    yield Statement("lower_marks", {"queues": queues, "priorities": priorities, "run_ats": run_ats})
 
 
 def look(line: Line) -> Work[Look]:
@@ -98,7 +103,7 @@ def raise_mark(line: Line, to: datetime) -> Work[bool]:
     """Raise the mark of a line, all writers of the look having ended: what they brought is in the line by now."""
     if isinstance(line, Leases):
         return (yield from _raise_lease_mark(to))
-    rows = yield Statement("hold_queue", [line.queue])
+    rows = yield Statement("hold_queue", {"queue": line.queue})
     if not rows:
         return False
     marks = _marks(rows[0])
@@ -117,7 +122,7 @@ def check(queue: str) -> Work[bool]:
     if not (yield from _is_any_wrong(queue)):
         return False
     # once more with the row held: a job that came back to its place has lowered its mark meanwhile
-    yield Statement("hold_queue", [queue])
+    yield Statement("hold_queue", {"queue": queue})
     if not (yield from _is_any_wrong(queue)):
         return False
     yield from _write(queue, Marks({}, None))
@@ -129,7 +134,7 @@ def check_leases() -> Work[bool]:
     now, mark, damaged = yield from _lease_mark()
     if not damaged and (mark is None or not (yield from _is_wrong(Leases(), mark, now))):
         return False
-    yield Statement("set_lease_mark", [NO_LEASE_MARK])
+    yield Statement("set_lease_mark", {"mark": NO_LEASE_MARK})
     return True
 
 
@@ -155,7 +160,7 @@ def _lease_mark() -> Work[tuple[datetime, datetime | None, bool]]:
 
 
 def _is_any_wrong(queue: str) -> Work[bool]:
-    rows = yield Statement("marks_of", [queue])
+    rows = yield Statement("marks_of", {"queue": queue})
     if not rows:
         return False
     now, marks = rows[0][0], _marks(rows[0][1:])
@@ -180,8 +185,8 @@ def _mark(line: Line) -> Work[tuple[datetime, datetime]]:
     if isinstance(line, Leases):
         now, mark, _ = yield from _lease_mark()
         return now, mark or BEGINNING
-    yield Statement("mark_queue", [line.queue])
-    [(now, *marks)] = yield Statement("marks_of", [line.queue])
+    yield Statement("mark_queue", {"queue": line.queue})
+    [(now, *marks)] = yield Statement("marks_of", {"queue": line.queue})
     return now, _of(_marks(marks), line)
 
 
@@ -194,17 +199,17 @@ def _first(line: Line, mark: datetime, before: datetime) -> Work[datetime | None
 def _first_of(line: Line, mark: datetime, before: datetime) -> Statement:
     match line:
         case Ready(queue, priority):
-            return Statement("first_ready", [queue, priority, mark, before])
+            return Statement("first_ready", {"queue": queue, "priority": priority, "mark": mark, "before": before})
         case Due(queue):
-            return Statement("first_due", [queue, mark, before])
+            return Statement("first_due", {"queue": queue, "mark": mark, "before": before})
         case Leases():
-            return Statement("first_leased", [mark, before])
+            return Statement("first_leased", {"mark": mark, "before": before})
 
 
 def _raise_lease_mark(to: datetime) -> Work[bool]:
     _, mark = yield from _mark(Leases())
     first = yield from _first(Leases(), mark, to)
-    yield Statement("set_lease_mark", [first or to])
+    yield Statement("set_lease_mark", {"mark": first or to})
     return True
 
 
@@ -239,4 +244,6 @@ def _with(marks: Marks, line: Ready | Due, mark: datetime) -> Marks:
 
 def _write(queue: str, marks: Marks) -> Work[None]:
     priorities = sorted(marks.ready)
-    yield Statement("set_marks", [queue, priorities, [marks.ready[priority] for priority in priorities], marks.due])
+    ready = [marks.ready[priority] for priority in priorities]
+    parameters = {"queue": queue, "priorities": priorities, "marks": ready, "due_mark": marks.due}
+    yield Statement("set_marks", parameters)

@@ -37,9 +37,9 @@ def retry(changes: Changes, command: commands.RetryJobs) -> Work[list[Changed]]:
     refused = yield from holds.take_again(changes, chosen)
     taken = [job for job in chosen if job.id not in refused]
     if taken:
-        seqs = [job.seq for job in taken]
-        yield Statement("note_retry", [changes.now, seqs])
-        yield Statement("retry", [changes.now, seqs])
+        parameters = {"now": changes.now, "seqs": [job.seq for job in taken]}
+        yield Statement("note_retry", parameters)
+        yield Statement("retry", parameters)
     for job in taken:
         changes.moved(job.queue, job.state, State.PENDING)
         changes.ready(job.queue)
@@ -62,7 +62,8 @@ def reschedule(changes: Changes, command: commands.RescheduleJobs) -> Work[list[
     jobs = yield from _standing(command.ids)
     chosen = [job for job in jobs.values() if job.state in WAITING]
     if chosen:
-        rows = yield Statement("reschedule", [changes.now, command.run_at, [job.seq for job in chosen]])
+        parameters = {"now": changes.now, "run_at": command.run_at, "seqs": [job.seq for job in chosen]}
+        rows = yield Statement("reschedule", parameters)
         states = {job_id: STATES[state] for job_id, state in rows}
         for job in chosen:
             changes.moved(job.queue, job.state, states[job.id])
@@ -75,7 +76,7 @@ def set_queue_settings(changes: Changes, command: commands.SetQueueSettings) -> 
     paused = command.settings.paused
     if paused is None:
         return
-    yield Statement("pause", [command.queue, paused])
+    yield Statement("pause", {"queue": command.queue, "paused": paused})
     if paused:
         changes.topics.add(PAUSES)
     else:
@@ -88,14 +89,14 @@ def barrier() -> Work[None]:
 
 
 def _standing(ids: Sequence[JobId]) -> Work[dict[JobId, Standing]]:
-    rows = yield Statement("standing", [sorted(set(ids)), None])
+    rows = yield Statement("standing", {"ids": sorted(set(ids)), "lock_timeout": None})
     jobs = sorted((Standing(*row) for row in rows), key=lambda job: job.seq)
     return {job.id: job for job in jobs}
 
 
 def _flag(changes: Changes, running: Sequence[Standing]) -> Work[None]:
     if running:
-        yield Statement("flag", [[job.seq for job in running]])
+        yield Statement("flag", {"seqs": [job.seq for job in running]})
         changes.topics.add(FLAGS)
 
 
@@ -105,7 +106,7 @@ def _end(changes: Changes, waiting: Sequence[Standing], retention: Retention) ->
     yield from holds.free_at_end([job for job in waiting if job.unique_key is not None])
     kept = [job for job in waiting if retention.keeps(job.queue, State.CANCELLED)]
     if kept:
-        yield Statement("cancel", [changes.now, [job.seq for job in kept]])
+        yield Statement("cancel", {"now": changes.now, "seqs": [job.seq for job in kept]})
     staying = {job.seq for job in kept}
     yield from ends.forget([job.seq for job in waiting if job.seq not in staying])
     for job in waiting:

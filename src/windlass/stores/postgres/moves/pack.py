@@ -30,7 +30,7 @@ def pack(changes: Changes, query: PackJobs, *, near: int | None) -> Work[Packed]
     """
     damaged: list[int] = []
     while found := (yield from _first(query.queue, near, query.limit, damaged)):
-        rows = yield Statement("pack", [changes.now, _cut(found)])
+        rows = yield Statement("pack", {"now": changes.now, "seqs": _cut(found)})
         whole = [(whole_job(row[:-_KEY_COLUMNS]), row[-_KEY_COLUMNS:]) for row in rows]
         sound = [(job, key) for job, key in whole if job.damage is None]
         if sound:
@@ -47,19 +47,22 @@ def let_go(changes: Changes, command: DeleteMoved) -> Work[bool]:
     if command.jobs:
         yield from _let_go_jobs(changes, command.jobs)
     if command.keys:
-        yield Statement("let_go_keys", [list(command.keys)])
+        yield Statement("let_go_keys", {"names": list(command.keys)})
     if command.kv:
-        yield Many("kv_delete", [(key,) for key in sorted(command.kv)])
+        yield Many("kv_delete", [{"key": key} for key in sorted(command.kv)])
     if command.schedules:
-        yield Many("remove_schedule", [(schedule_id,) for schedule_id in sorted(command.schedules)])
+        yield Many("remove_schedule", [{"id": schedule_id} for schedule_id in sorted(command.schedules)])
         changes.topics.add(SCHEDULES)
     return True
 
 
 def _first(queue: str, near: int | None, limit: int, without: Sequence[int]) -> Work[Sequence[Row]]:
-    if near is not None and (rows := (yield Statement("waiting_near", [queue, near, LOOKED_AT, limit, without]))):
-        return rows
-    return (yield Statement("waiting_first", [queue, limit, without]))
+    parameters = {"queue": queue, "limit": limit, "without": without}
+    if near is not None:
+        rows = yield Statement("waiting_near", {**parameters, "near": near, "looked_at": LOOKED_AT})
+        if rows:
+            return rows
+    return (yield Statement("waiting_first", parameters))
 
 
 def _cut(found: Sequence[Row]) -> list[int]:
@@ -80,7 +83,7 @@ def _key(job_id: JobId, row: Row) -> HeldKey | None:
 
 
 def _let_go_jobs(changes: Changes, ids: Sequence[JobId]) -> Work[None]:
-    rows = yield Statement("standing", [sorted(set(ids)), None])
+    rows = yield Statement("standing", {"ids": sorted(set(ids)), "lock_timeout": None})
     waiting = [job for job in map(Standing._make, rows) if job.state in WAITING]
     yield from holds.free([(job.hold, job.id) for job in waiting if job.hold is not None])
     yield from ends.forget([job.seq for job in waiting])

@@ -4,16 +4,17 @@ from collections.abc import Sequence
 
 from windlass.core.commands import PromoteJobs
 from windlass.core.states import State
+from windlass.stores.postgres.moves.marks import lower_marks
 from windlass.stores.postgres.work import Changes, Statement, Work
 
 
 def promote_queues(changes: Changes, queues: Sequence[str], limit: int) -> Work[int]:
     """Promote up to `limit` due jobs of these queues, the earliest of each first; return how many."""
     # a promoted job keeps its place, which may be before a mark: the marks are held first, and lowered where that is so
-    held = yield Statement("hold_marks", [sorted(set(queues))])
-    rows = yield Statement("promote", [changes.now, queues, limit])
+    held = yield Statement("hold_marks", {"queues": sorted(set(queues))})
+    rows = yield Statement("promote", {"now": changes.now, "queues": queues, "limit": limit})
     if rows and any(marks for (marks,) in held):
-        yield Statement("lower_marks", [[row[at] for row in rows] for at in range(3)])
+        yield from lower_marks([row[:3] for row in rows])
     for queue, _, _, count in rows:
         changes.moved(queue, State.SCHEDULED, State.PENDING, count)
         changes.ready(queue)
@@ -22,7 +23,7 @@ def promote_queues(changes: Changes, queues: Sequence[str], limit: int) -> Work[
 
 def promote(changes: Changes, command: PromoteJobs) -> Work[int]:
     """Promote up to `limit` due jobs, of whichever queues; return how many."""
-    rows = yield Statement("due_queues", [changes.now])
+    rows = yield Statement("due_queues", {"now": changes.now})
     queues = sorted(row[0] for row in rows)
     if not queues:
         return 0

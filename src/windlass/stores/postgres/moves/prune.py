@@ -68,13 +68,14 @@ NOWHERE: Final[Mapping[End, Place]] = {}
 
 def forget_small(changes: Changes, name: str, since: datetime | None = None) -> Work[Forgotten]:
     """Delete the small records of one sort that are over, some thousands; those before `since` are gone."""
-    rows = yield Statement(name, [changes.now, SMALL_RECORDS[name], AT_ONCE, since])
+    parameters = {"now": changes.now, "age": SMALL_RECORDS[name], "limit": AT_ONCE, "since": since}
+    rows = yield Statement(name, parameters)
     return Forgotten(max((row[0] for row in rows), default=None), len(rows) >= AT_ONCE)
 
 
 def forget_counts(changes: Changes, name: str) -> Work[None]:
     """Delete the counts of minutes that are long over."""
-    yield Statement(name, [changes.now, _COUNTS_KEPT])
+    yield Statement(name, {"now": changes.now, "age": _COUNTS_KEPT})
 
 
 def prune(
@@ -99,7 +100,7 @@ def prune(
 
 
 def _records(counted: int) -> Work[Counter[End]]:
-    rows = yield Statement("ended", [counted])
+    rows = yield Statement("ended", {"above": counted})
     return Counter(
         {
             End(queue, state): count
@@ -134,14 +135,17 @@ def _delete(
     if not wanted or limit <= 0:
         return Counter()
     places = [since.get(one.end) for one in wanted]
-    columns = [
-        [one.end.queue for one in wanted],
-        [str(one.end.state) for one in wanted],
-        [one.age for one in wanted],
-        [min(one.most, limit) for one in wanted],
-    ]
-    behind = [[place and place.finished_at for place in places], [place and place.seq for place in places]]
-    rows = yield Statement("prunable", [changes.now, *columns, limit, *behind])
+    parameters = {
+        "now": changes.now,
+        "queues": [one.end.queue for one in wanted],
+        "states": [str(one.end.state) for one in wanted],
+        "ages": [one.age for one in wanted],
+        "most": [min(one.most, limit) for one in wanted],
+        "limit": limit,
+        "since": [place and place.finished_at for place in places],
+        "since_seqs": [place and place.seq for place in places],
+    }
+    rows = yield Statement("prunable", parameters)
     yield from ends.forget([seq for seq, *_ in rows])
     gone: Counter[End] = Counter()
     for seq, queue, state, finished_at in rows:

@@ -25,7 +25,7 @@ class Receipt(NamedTuple):
 
 def receipt(request_id: str) -> Work[Receipt | None]:
     """Return the answer that this request was given before, if it was."""
-    rows = yield Statement("receipt", [request_id])
+    rows = yield Statement("receipt", {"request_id": request_id})
     return Receipt(*rows[0]) if rows else None
 
 
@@ -51,18 +51,18 @@ def write_receipt(changes: Changes, request_id: str | None, reply: str) -> Work[
     A request that was done before is refused here by the database, with all that its repetition wrote.
     """
     if request_id is not None:
-        yield Statement("write_receipt", [request_id, changes.now, reply])
+        yield Statement("write_receipt", _receipt(changes, request_id, reply))
 
 
 def write_receipt_unless_moved(changes: Changes, request_id: str, reply: str) -> Work[None]:
     """Keep the answer as `write_receipt`; in a store that was moved `StoreMoved` is raised, and all must be undone."""
-    [(moved,)] = yield Statement("write_receipt_unless_moved", [request_id, changes.now, reply])
+    [(moved,)] = yield Statement("write_receipt_unless_moved", _receipt(changes, request_id, reply))
     refuse_if(moved)
 
 
 def write_last(changes: Changes, request_id: str) -> Work[None]:
     """Keep with a caller's transaction that it was committed; it is found by `seal`."""
-    yield Statement("write_receipt", [request_id, changes.now, _COMMITTED])
+    yield Statement("write_receipt", _receipt(changes, request_id, _COMMITTED))
 
 
 def seal(changes: Changes, request_id: str) -> Work[bool]:
@@ -70,7 +70,7 @@ def seal(changes: Changes, request_id: str) -> Work[bool]:
 
     One that is under way is waited for. If it was committed, this is refused by the database.
     """
-    yield Statement("write_receipt", [request_id, changes.now, _SEALED])
+    yield Statement("write_receipt", _receipt(changes, request_id, _SEALED))
     return False
 
 
@@ -78,6 +78,10 @@ def unless_sealed(request_id: str) -> Work[bool]:
     """Return whether it was the transaction that was committed, and not a seal whose own reply was lost."""
     kept = yield from receipt(request_id)
     return kept is not None and reply_of(request_id, kept.reply or "", _is_commit)
+
+
+def _receipt(changes: Changes, request_id: str, reply: str) -> dict[str, object]:
+    return {"now": changes.now, "request_id": request_id, "reply": reply}
 
 
 def _is_commit(reply: str) -> bool:

@@ -19,7 +19,7 @@ from windlass.stores.postgres.work import DEAD, RESCUED, Changes, Statement, Wor
 def rescue(changes: Changes, command: RescueClaims) -> Work[list[Rescued]]:
     """Take back the claims that are asked for; those whose job is locked are left for the next time."""
     mark = yield from lease_mark()
-    rows = yield Statement("expired", [*_parameters(changes, command.request), mark])
+    rows = yield Statement("expired", {**_parameters(changes, command.request), "lease_mark": mark})
     return (yield from _take_back(changes, [Standing(*row) for row in rows], command))
 
 
@@ -30,7 +30,7 @@ def rescue_of(seq: int) -> Callable[[Changes, RescueClaims], Work[list[Rescued]]
     """
 
     def rescue_one(changes: Changes, command: RescueClaims) -> Work[list[Rescued]]:
-        rows = yield Statement("expired_one", [changes.now, command.request.force, seq])
+        rows = yield Statement("expired_one", {"now": changes.now, "force": command.request.force, "seq": seq})
         return (yield from _take_back(changes, [Standing(*row) for row in rows], command))
 
     return rescue_one
@@ -39,14 +39,20 @@ def rescue_of(seq: int) -> Callable[[Changes, RescueClaims], Work[list[Rescued]]
 def expired_seqs(changes: Changes, request: RescueRequest) -> Work[list[int]]:
     """Return the numbers of the jobs whose claims `request` means."""
     mark = yield from lease_mark()
-    rows = yield Statement("expired_seqs", [*_parameters(changes, request), mark])
+    rows = yield Statement("expired_seqs", {**_parameters(changes, request), "lease_mark": mark})
     return [row[0] for row in rows]
 
 
-def _parameters(changes: Changes, request: RescueRequest) -> list[object]:
+def _parameters(changes: Changes, request: RescueRequest) -> dict[str, object]:
     queues = None if request.queues is None else list(request.queues)
     workers = None if request.workers is None else list(request.workers)
-    return [changes.now, request.force, queues, workers, request.limit]
+    return {
+        "now": changes.now,
+        "force": request.force,
+        "queues": queues,
+        "workers": workers,
+        "limit": request.limit,
+    }
 
 
 def _take_back(changes: Changes, jobs: Sequence[Standing], command: RescueClaims) -> Work[list[Rescued]]:

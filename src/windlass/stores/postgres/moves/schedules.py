@@ -17,7 +17,7 @@ def write(changes: Changes, command: commands.WriteSchedule) -> Work[int | None]
     if command.expected is None:
         rows = yield Statement("insert_schedule", values)
     else:
-        rows = yield Statement("update_schedule", [*values, command.expected])
+        rows = yield Statement("update_schedule", {**values, "revision": command.expected})
     if not rows:
         return None
     changes.topics.add(SCHEDULES)
@@ -26,7 +26,7 @@ def write(changes: Changes, command: commands.WriteSchedule) -> Work[int | None]
 
 def remove(changes: Changes, command: commands.RemoveSchedule) -> Work[bool]:
     """Remove a schedule; its jobs stay."""
-    rows = yield Statement("remove_schedule", [command.schedule_id])
+    rows = yield Statement("remove_schedule", {"id": command.schedule_id})
     if not rows:
         return False
     changes.topics.add(SCHEDULES)
@@ -52,7 +52,7 @@ def fire(changes: Changes, command: commands.FireSchedule) -> Work[Fired]:
 
 
 def _standing(changes: Changes, schedule_id: str) -> Work[ScheduleStanding | None]:
-    rows = yield Statement("schedule_standing", [changes.now, schedule_id])
+    rows = yield Statement("schedule_standing", {"now": changes.now, "id": schedule_id})
     return ScheduleStanding(*rows[0]) if rows else None
 
 
@@ -65,7 +65,7 @@ def _may_fire(schedule: ScheduleStanding, firing: Firing) -> bool:
 def _unfinished(job_id: JobId | None) -> Work[bool]:
     if job_id is None:
         return False
-    rows = yield Statement("glance", [[job_id]])
+    rows = yield Statement("glance", {"ids": [job_id]})
     return bool(rows) and not state_of(rows[0][1]).finished
 
 
@@ -78,5 +78,10 @@ def _after(schedule: ScheduleStanding, firing: Firing) -> ScheduleStanding:
 
 
 def _move(schedule: ScheduleStanding) -> Work[None]:
-    moved = [schedule.id, schedule.next_run_at, schedule.last_run_at, schedule.last_job_id]
-    yield Statement("move_schedule", moved)
+    parameters = {
+        "id": schedule.id,
+        "next_run_at": schedule.next_run_at,
+        "last_run_at": schedule.last_run_at,
+        "last_job_id": schedule.last_job_id,
+    }
+    yield Statement("move_schedule", parameters)

@@ -61,7 +61,8 @@ def settle_all(
     changes: Changes, settlements: Sequence[Settlement], patience: str | None = None
 ) -> Work[list[SettleResult]]:
     """Settle claims; each that brings jobs or values along is a step of its own, the others are written together."""
-    rows = yield Statement("standing", [sorted({settlement.job_id for settlement in settlements}), patience])
+    ids = sorted({settlement.job_id for settlement in settlements})
+    rows = yield Statement("standing", {"ids": ids, "lock_timeout": patience})
     return (yield from _settle_these(changes, settlements, rows))
 
 
@@ -69,11 +70,12 @@ def settle_free(changes: Changes, settlements: Sequence[Settlement], patience: s
     """Settle claims as `settle_all`, but for the jobs that somebody has locked."""
     ids = {settlement.job_id for settlement in settlements}
     going = {settlement.job_id for settlement in settlements if not settlement.keep}
-    rows = yield Statement("standing_free", [sorted(ids - going), sorted(going), patience])
+    parameters = {"ids": sorted(ids - going), "going": sorted(going), "lock_timeout": patience}
+    rows = yield Statement("standing_free", parameters)
     missing = sorted(ids.difference(row[1] for row in rows))
     locked: set[str] = set()
     if missing:
-        locked = {row[0] for row in (yield Statement("known_ids", [missing]))}
+        locked = {row[0] for row in (yield Statement("known_ids", {"ids": missing}))}
     return (yield from _settle_these(changes, settlements, rows, locked))
 
 

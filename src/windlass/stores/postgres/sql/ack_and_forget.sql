@@ -1,17 +1,17 @@
 -- as ack.sql, for successes whose records go with the end of the job
 with moment as materialized (
     select
-        coalesce($1::timestamptz, clock_timestamp()) as now,
+        coalesce(:now::timestamptz, clock_timestamp()) as now,
         -- who has others waiting behind it does not wait long for a transaction that holds one of the jobs
-        set_config('lock_timeout', $5::text, true)
+        set_config('lock_timeout', :lock_timeout::text, true)
 ),
 done as (
     delete from windlass_job
-    where id = any($3::uuid[])
+    where id = any(:ids::uuid[])
         -- before any row is locked
         and (select now from moment) is not null
         -- inside of a function the pairs are not joined but looked up, which costs the same however many there are
-        and coalesce((id, token) in (select * from unnest($3::uuid[], $4::uuid[])), false)
+        and coalesce((id, token) in (select * from unnest(:ids::uuid[], :tokens::uuid[])), false)
         -- only a job that runs has a lease; by its state it would be looked for among all that run
         and lease_expires_at is not null
     returning seq, id, queue, kind, hold, hold_until, delivery, log_lines
@@ -37,12 +37,12 @@ total as materialized (
     select count(*) as jobs from done
 ),
 answer as materialized (
-    select case when total.jobs < cardinality($3::uuid[]) then array(select done.id::text from done) end as ids
+    select case when total.jobs < cardinality(:ids::uuid[]) then array(select done.id::text from done) end as ids
     from total
 ),
 receipt as (
     insert into windlass_receipt (request_id, at, reply)
-    select $2::text, (select now from moment), array_to_string(answer.ids, ',')
+    select :request_id::text, (select now from moment), array_to_string(answer.ids, ',')
     from answer
 )
 select ids from answer

@@ -1,1 +1,1 @@
-select at, actor, action, target, detail from windlass_audit order by entry desc limit $1::integer
+select at, actor, action, target, detail from windlass_audit order by entry desc limit :limit::integer

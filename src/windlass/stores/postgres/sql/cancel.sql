@@ -1,3 +1,3 @@
 update windlass_job
-set state = 'cancelled', finished_at = coalesce($1::timestamptz, clock_timestamp())
-where seq = any($2::bigint[])
+set state = 'cancelled', finished_at = coalesce(:now::timestamptz, clock_timestamp())
+where seq = any(:seqs::bigint[])

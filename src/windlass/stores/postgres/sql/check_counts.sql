@@ -1,2 +1,2 @@
 -- no further than it matters
-select count(*) from (select from windlass_delta limit $1::integer) as changed
+select count(*) from (select from windlass_delta limit :limit::integer) as changed

@@ -9,6 +9,6 @@ where (backend_xmin is not null or backend_xid is not null)
     and (datname = current_database() or datname is null)
     and backend_type is distinct from 'autovacuum worker'
     and pid <> pg_backend_pid()
-    and (xact_start is null or xact_start < clock_timestamp() - $1::interval)
+    and (xact_start is null or xact_start < clock_timestamp() - :age::interval)
 order by greatest(age(backend_xmin), age(backend_xid)) desc
 limit 1

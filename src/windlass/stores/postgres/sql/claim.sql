@@ -3,7 +3,7 @@
 -- one is damaged and must be set aside first.
 with moment as materialized (
     select
-        coalesce($1::timestamptz, clock_timestamp()) as now,
+        coalesce(:now::timestamptz, clock_timestamp()) as now,
         -- a store that was moved gives nothing, and the answer says so
         (select value from windlass_meta where name = 'moved' and value <> '') as moved
 ),
@@ -13,7 +13,7 @@ gate as (
 ),
 line as materialized (
     select wanted.queue, known.priorities, known.marks, known.due_mark
-    from unnest($3::text[]) with ordinality as wanted (queue, place)
+    from unnest(:queues::text[]) with ordinality as wanted (queue, place)
     -- with a limit, so that it is never a join that reads the rows of all queues
     left join lateral (
         select
@@ -32,9 +32,9 @@ line as materialized (
     where known.paused is not true and (select moved from moment) is null
     order by wanted.place
 ),
--- with $10 they were looked for just now, and somebody else has them locked: they must not keep the others waiting
+-- with :promoted they were looked for just now, and somebody else has them locked: they must not keep the others waiting
 flag as materialized (
-    select not $10::boolean and exists (
+    select not :promoted::boolean and exists (
         select from line
         -- not "exists": that could become a join, which does not know of the queue when it looks into the index
         cross join lateral (
@@ -64,12 +64,12 @@ seen as materialized (
                 where job.state = 'pending' and job.queue = line.queue
                     and (job.priority, job.run_at) >= (part.priority, part.mark) and job.priority < part.below
                 order by job.priority, job.run_at, job.seq
-                limit $4::integer
+                limit :limit::integer
             ) as ready
-            where $7::text[] is not null
-            limit $4::integer
+            where :kinds::text[] is not null
+            limit :limit::integer
         ) as ahead
-        where not (case when ahead.kind is null then $8::boolean else ahead.kind = any($7::text[]) end)
+        where not (case when ahead.kind is null then :raw::boolean else ahead.kind = any(:kinds::text[]) end)
     ) as strange
 ),
 heads as materialized (
@@ -92,13 +92,13 @@ heads as materialized (
         where job.state = 'pending' and job.queue = line.queue
             and (job.priority, job.run_at) >= (part.priority, part.mark) and job.priority < part.below
         order by job.priority, job.run_at, job.seq
-        limit $4::integer
+        limit :limit::integer
         -- skip locked: two servers never wait for each other's rows
         for update skip locked
     ) as ready
     -- looked at once, before the queues, where two more joins would look for each row
     where not (select due from flag) and not (select strange from seen)
-    limit $4::integer
+    limit :limit::integer
 ),
 -- A strange kind, also behind those that others have locked, or a damaged job: then none is claimed, and the caller first
 -- does what must be done.
@@ -107,8 +107,8 @@ obstacle as materialized (
         seen.strange or exists (
             select from heads
             where damaged
-                or $7::text[] is not null
-                    and not (case when kind is null then $8::boolean else kind = any($7::text[]) end)
+                or :kinds::text[] is not null
+                    and not (case when kind is null then :raw::boolean else kind = any(:kinds::text[]) end)
         ) as ahead
     from seen
 ),
@@ -119,8 +119,8 @@ claimed as (
         attempt = least(attempt, 2147483646) + 1,
         delivery = least(delivery, 2147483646) + 1,
         claimed_at = (select now from moment),
-        lease_expires_at = least((select now from moment) + $5::interval, '9999-12-31 23:59:59.999999+00'),
-        worker = $6::text,
+        lease_expires_at = least((select now from moment) + :lease::interval, '9999-12-31 23:59:59.999999+00'),
+        worker = :worker::text,
         progress = null,
         unique_key = case when hold_until = 'claimed' then null else unique_key end,
         -- in the update itself: every claimed job gets a token of its own
@@ -143,10 +143,10 @@ counted as (
 ),
 receipt as (
     insert into windlass_receipt (request_id, at, reply)
-    select $2::text, (select now from moment), string_agg(seq || ':' || delivery, ',')
+    select :request_id::text, (select now from moment), string_agg(seq || ':' || delivery, ',')
     from claimed
     -- an empty claim writes nothing, unless it may be the repetition of one that was given jobs
-    having count(*) > 0 or $9::boolean
+    having count(*) > 0 or :repeated::boolean
 )
 select
     moment.now, moment.moved, flag.due, obstacle.ahead,

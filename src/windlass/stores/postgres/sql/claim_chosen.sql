@@ -1,10 +1,11 @@
--- As claim.sql, for what the heads of the queues alone do not tell: the most urgent jobs of all queues together ($10), or
--- those of some kinds only, with strange ones ahead. The head of each kind is looked at by itself, so that jobs of other kinds
--- cost nothing, however many there are. Others may take what was chosen here before it is locked: the answer says whether
--- there was any. With a damaged job among them none is claimed: the caller sets it aside first, and asks again.
+-- As claim.sql, for what the heads of the queues alone do not tell: the most urgent jobs of all queues together
+-- (:by_priority), or those of some kinds only, with strange ones ahead. The head of each kind is looked at by itself, so
+-- that jobs of other kinds cost nothing, however many there are. Others may take what was chosen here before it is locked:
+-- the answer says whether there was any. With a damaged job among them none is claimed: the caller sets it aside first, and
+-- asks again.
 with moment as materialized (
     select
-        coalesce($1::timestamptz, clock_timestamp()) as now,
+        coalesce(:now::timestamptz, clock_timestamp()) as now,
         -- a store that was moved gives nothing, and the answer says so
         (select value from windlass_meta where name = 'moved' and value <> '') as moved
 ),
@@ -14,7 +15,7 @@ gate as (
 ),
 line as materialized (
     select wanted.queue, wanted.place, known.priorities, known.marks, known.due_mark
-    from unnest($3::text[]) with ordinality as wanted (queue, place)
+    from unnest(:queues::text[]) with ordinality as wanted (queue, place)
     -- with a limit, so that it is never a join that reads the rows of all queues
     left join lateral (
         select
@@ -33,9 +34,9 @@ line as materialized (
     where known.paused is not true and (select moved from moment) is null
     order by wanted.place
 ),
--- with $11 they were looked for just now, and somebody else has them locked: they must not keep the others waiting
+-- with :promoted they were looked for just now, and somebody else has them locked: they must not keep the others waiting
 flag as materialized (
-    select not $11::boolean and exists (
+    select not :promoted::boolean and exists (
         select from line
         -- not "exists": that could become a join, which does not know of the queue when it looks into the index
         cross join lateral (
@@ -65,16 +66,16 @@ of_any_kind as (
             where job.state = 'pending' and job.queue = line.queue
                 and (job.priority, job.run_at) >= (part.priority, part.mark) and job.priority < part.below
             order by job.priority, job.run_at, job.seq
-            limit $4::integer
+            limit :limit::integer
         ) as ready
-        limit $4::integer
+        limit :limit::integer
     ) as job
-    where $7::text[] is null
+    where :kinds::text[] is null
 ),
 of_kind as (
     select line.place, job.*
     from line
-    cross join unnest($7::text[]) as wanted (kind)
+    cross join unnest(:kinds::text[]) as wanted (kind)
     cross join lateral (
         select ready.*
         from unnest(
@@ -88,9 +89,9 @@ of_kind as (
             where job.state = 'pending' and job.queue = line.queue and job.kind = wanted.kind and job.kind is not null
                 and (job.priority, job.run_at) >= (part.priority, part.mark) and job.priority < part.below
             order by job.priority, job.run_at, job.seq
-            limit $4::integer
+            limit :limit::integer
         ) as ready
-        limit $4::integer
+        limit :limit::integer
     ) as job
 ),
 -- raw jobs have no index of their own, which all of them would pay for: strange kinds ahead of them are stepped over
@@ -110,18 +111,18 @@ raw as (
             where job.state = 'pending' and job.queue = line.queue and job.kind is null
                 and (job.priority, job.run_at) >= (part.priority, part.mark) and job.priority < part.below
             order by job.priority, job.run_at, job.seq
-            limit $4::integer
+            limit :limit::integer
         ) as ready
-        limit $4::integer
+        limit :limit::integer
     ) as job
-    where $7::text[] is not null and $8::boolean
+    where :kinds::text[] is not null and :raw::boolean
 ),
 chosen as materialized (
     select heads.seq
     from (select * from of_any_kind union all select * from of_kind union all select * from raw) as heads
     where not (select due from flag)
-    order by case when $10::boolean then 0 else heads.place end, heads.priority, heads.run_at, heads.seq
-    limit $4::integer
+    order by case when :by_priority::boolean then 0 else heads.place end, heads.priority, heads.run_at, heads.seq
+    limit :limit::integer
 ),
 ready as materialized (
     select
@@ -141,8 +142,8 @@ claimed as (
         attempt = least(attempt, 2147483646) + 1,
         delivery = least(delivery, 2147483646) + 1,
         claimed_at = (select now from moment),
-        lease_expires_at = least((select now from moment) + $5::interval, '9999-12-31 23:59:59.999999+00'),
-        worker = $6::text,
+        lease_expires_at = least((select now from moment) + :lease::interval, '9999-12-31 23:59:59.999999+00'),
+        worker = :worker::text,
         progress = null,
         unique_key = case when hold_until = 'claimed' then null else unique_key end,
         token = gen_random_uuid()
@@ -163,10 +164,10 @@ counted as (
 ),
 receipt as (
     insert into windlass_receipt (request_id, at, reply)
-    select $2::text, (select now from moment), string_agg(seq || ':' || delivery, ',')
+    select :request_id::text, (select now from moment), string_agg(seq || ':' || delivery, ',')
     from claimed
     -- an empty claim writes nothing, unless it may be the repetition of one that was given jobs
-    having count(*) > 0 or $9::boolean
+    having count(*) > 0 or :repeated::boolean
 )
 select
     moment.now, moment.moved, flag.due, exists (select from chosen), array(select ready.seq from ready where ready.damaged),

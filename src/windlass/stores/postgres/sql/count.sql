@@ -3,8 +3,9 @@ insert into windlass_delta (
     minute, queue, kind, scheduled, pending, running, succeeded, dead, cancelled, enqueued_total, succeeded_total,
     dead_total, cancelled_total, retried_total, rescued_total
 )
-select date_trunc('minute', coalesce($1::timestamptz, clock_timestamp())), changed.*
+select date_trunc('minute', coalesce(:now::timestamptz, clock_timestamp())), changed.*
 from unnest(
-    $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
-    $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[]
+    :queues::text[], :kinds::text[], :scheduled::bigint[], :pending::bigint[], :running::bigint[], :succeeded::bigint[],
+    :dead::bigint[], :cancelled::bigint[], :enqueued_total::bigint[], :succeeded_total::bigint[], :dead_total::bigint[],
+    :cancelled_total::bigint[], :retried_total::bigint[], :rescued_total::bigint[]
 ) as changed

@@ -2,6 +2,6 @@
 -- can be taken for it: by their numbers alone all jobs would be looked at for a few dead ones.
 select {job_columns}
 from windlass_job
-where state = 'dead' and (queue, seq) > ($1::text, $2::bigint) and queue <= $1::text
+where state = 'dead' and (queue, seq) > (:queue::text, :after::bigint) and queue <= :queue::text
 order by queue, seq
-limit $3::integer
+limit :limit::integer

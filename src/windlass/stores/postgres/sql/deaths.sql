@@ -1,19 +1,19 @@
 -- The dead jobs of some queues before a time of death and a number, the last to die first: of each queue no more are looked
 -- at than are wanted of all, and only by the pruner's index. A time is microseconds since 1970, the largest ones infinity.
 with place as materialized (
-    select case $2::bigint
+    select case :at::bigint
         when 9223372036854775807 then 'infinity'::timestamptz
         when -9223372036854775807 then '-infinity'::timestamptz
         -- days and what is left of one: a number of seconds would be rounded
         else (
-            timestamp '1970-01-01' + make_interval(days => ($2::bigint / 86400000000)::integer)
-            + ($2::bigint % 86400000000) * interval '1 microsecond'
+            timestamp '1970-01-01' + make_interval(days => (:at::bigint / 86400000000)::integer)
+            + (:at::bigint % 86400000000) * interval '1 microsecond'
         ) at time zone 'UTC'
     end as at
 ),
 -- the state stands in a row, so that the index of dead jobs by number is not taken for it
 line as materialized (
-    select wanted.queue, 'dead' as state from unnest($1::text[]) as wanted (queue)
+    select wanted.queue, 'dead' as state from unnest(:queues::text[]) as wanted (queue)
 ),
 latest as materialized (
     select dead.seq
@@ -23,12 +23,12 @@ latest as materialized (
         select job.seq, job.finished_at
         from windlass_job as job
         where job.queue = line.queue and job.state = line.state and job.finished_at is not null
-            and (job.finished_at, job.seq) < (place.at, $3::bigint)
+            and (job.finished_at, job.seq) < (place.at, :before::bigint)
         order by job.finished_at desc, job.seq desc
-        limit $4::integer
+        limit :limit::integer
     ) as dead
     order by dead.finished_at desc, dead.seq desc
-    limit $4::integer
+    limit :limit::integer
 )
 select
     case

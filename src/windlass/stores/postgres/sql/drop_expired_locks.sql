@@ -1,14 +1,14 @@
--- from $4 on: what was before it is gone, and an old snapshot may keep it
+-- from :since on: what was before it is gone, and an old snapshot may keep it
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 )
 delete from windlass_lock
 where name = any(array(
     select name
     from windlass_lock
-    where expires_at <= (select now from moment) - $2::interval and expires_at >= coalesce($4::timestamptz, '-infinity')
+    where expires_at <= (select now from moment) - :age::interval and expires_at >= coalesce(:since::timestamptz, '-infinity')
     order by expires_at
-    limit $3::integer
+    limit :limit::integer
     for update skip locked
 ))
 returning expires_at

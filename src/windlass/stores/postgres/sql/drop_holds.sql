@@ -3,7 +3,7 @@ delete from windlass_hold
 where name = any(array(
     select name
     from windlass_hold
-    where name = any($2::text[]) and expires_at <= coalesce($1::timestamptz, clock_timestamp())
+    where name = any(:names::text[]) and expires_at <= coalesce(:now::timestamptz, clock_timestamp())
     -- in one order, so that two never wait for each other
     order by name
     for update

@@ -1,6 +1,6 @@
 -- before its mark no scheduled job of a queue waits
-select min(due.run_at) - coalesce($1::timestamptz, clock_timestamp())
-from unnest($2::text[]) as wanted (queue)
+select min(due.run_at) - coalesce(:now::timestamptz, clock_timestamp())
+from unnest(:queues::text[]) as wanted (queue)
 left join windlass_queue as known on known.queue = wanted.queue
 cross join lateral (
     -- infinity cannot be subtracted from

@@ -1,7 +1,7 @@
 -- The queues that have jobs which are due. Steps from queue to queue by the index instead of reading every scheduled
 -- job; a queue with a mark is known by its row, so that nobody steps over what is gone before the mark.
 with recursive moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 ),
 queues (queue) as (
     select ''

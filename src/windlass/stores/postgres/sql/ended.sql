@@ -1,4 +1,4 @@
--- how many records of each end the queues have; exactly, where no changes are passed by ($1), which may have come late
+-- how many records of each end the queues have; exactly, where no changes are passed by (:above), which may have come late
 select
     queue,
     least(greatest(sum(succeeded), -9007199254740992), 9007199254740992)::bigint,
@@ -7,7 +7,7 @@ select
 from (
     select queue, succeeded, dead, cancelled from windlass_count where minute = 'infinity'
     union all
-    select queue, succeeded, dead, cancelled from windlass_delta where id > $1::bigint
+    select queue, succeeded, dead, cancelled from windlass_delta where id > :above::bigint
 ) as counted
 group by queue
 having sum(succeeded) > 0 or sum(dead) > 0 or sum(cancelled) > 0

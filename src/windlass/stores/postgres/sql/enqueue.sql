@@ -2,12 +2,12 @@
 -- itself whether the store was moved, and whether another job has one of the ids.
 with moment as materialized (
     select
-        coalesce($1::timestamptz, clock_timestamp()) as now,
-        case when $2::text is not null then (
+        coalesce(:now::timestamptz, clock_timestamp()) as now,
+        case when :request_id::text is not null then (
             select value from windlass_meta where name = 'moved' and value <> ''
         ) end as moved,
         -- who has others waiting behind it does not wait long for a transaction that brings the same id
-        case when $20::text is not null then set_config('lock_timeout', $20::text, true) end
+        case when :lock_timeout::text is not null then set_config('lock_timeout', :lock_timeout::text, true) end
 ),
 given as materialized (
     select
@@ -19,9 +19,10 @@ given as materialized (
             '9999-12-31 23:59:59.999999+00'
         ) as run_at
     from moment, unnest(
-        $3::uuid[], $4::text[], $5::text[], $6::bytea[], $7::text[], $8::integer[], $9::integer[],
-        $10::timestamptz[], $11::interval[], $12::text[], $13::text[], $14::text[], $15::uuid[], $16::text[],
-        $17::text[], $18::text[], $19::text[]
+        :ids::uuid[], :queues::text[], :kinds::text[], :payloads::bytea[], :codecs::text[], :priorities::integer[],
+        :max_attempts::integer[], :run_ats::timestamptz[], :delays::interval[], :headers::text[], :tenants::text[],
+        :unique_keys::text[], :parent_ids::uuid[], :schedule_ids::text[], :limit_keys::text[], :holds::text[],
+        :hold_untils::text[]
     ) with ordinality as job (
         id, queue, kind, payload, codec, priority, max_attempts, wanted_at, delay, headers, tenant, unique_key,
         parent_id, schedule_id, limit_key, hold, hold_until, place
@@ -55,14 +56,14 @@ total as materialized (
     select count(*) as jobs from added
 ),
 new as materialized (
-    select case when total.jobs < cardinality($3::uuid[]) then array(select added.id::text from added) end as ids
+    select case when total.jobs < cardinality(:ids::uuid[]) then array(select added.id::text from added) end as ids
     from total
 ),
 receipt as (
     insert into windlass_receipt (request_id, at, reply)
-    select $2::text, moment.now, array_to_string(new.ids, ',')
+    select :request_id::text, moment.now, array_to_string(new.ids, ',')
     from moment, new
-    where $2::text is not null and moment.moved is null
+    where :request_id::text is not null and moment.moved is null
 )
 select
     new.ids,
@@ -70,7 +71,7 @@ select
     -- Another job has one of the ids, or has brought it at this moment: a part of the batch must not stay, so all fails.
     -- The caller begins anew in a transaction, which tells the two apart.
     case
-        when new.ids is not null and $2::text is not null and exists (
+        when new.ids is not null and :request_id::text is not null and exists (
             select from given
             where not exists (
                     select from added

@@ -1,13 +1,13 @@
--- As enqueue.sql, for what is asked for more seldom. In a caller's own transaction $20 is the store that the caller means, and
--- $21 and $22 are a channel and a payload to notify, and another transaction that brings the same id is waited for no longer
--- than $23 milliseconds, or than the caller's own limit. A request that may have been done before is told by its receipt, also
--- when the store was moved since then.
+-- As enqueue.sql, for what is asked for more seldom. In a caller's own transaction :store_id is the store that the caller
+-- means, and :channel and :message are a channel and a payload to notify, and another transaction that brings the same id
+-- is waited for no longer than :lock_timeout milliseconds, or than the caller's own limit. A request that may have been
+-- done before is told by its receipt, also when the store was moved since then.
 --
 -- a transaction that sees one moment alone does not see what was written since: then this fails, and the caller begins anew
 with latest as materialized (
     select value
     from windlass_meta
-    where name = 'moved' and $20::text is not null
+    where name = 'moved' and :store_id::text is not null
         and current_setting('transaction_isolation') in ('repeatable read', 'serializable')
     for share
 ),
@@ -16,14 +16,17 @@ before as materialized (
 ),
 moment as materialized (
     select
-        case when $23::text is not null and before.patience = '0' then set_config('lock_timeout', $23::text, true) end,
-        coalesce($1::timestamptz, clock_timestamp()) as now,
-        $20::text is null or exists (select from windlass_meta where name = 'store' and value = $20::text) as here,
+        case
+            when :lock_timeout::text is not null and before.patience = '0'
+            then set_config('lock_timeout', :lock_timeout::text, true)
+        end,
+        coalesce(:now::timestamptz, clock_timestamp()) as now,
+        :store_id::text is null or exists (select from windlass_meta where name = 'store' and value = :store_id::text) as here,
         (
             select value
             from windlass_meta
             where name = 'moved' and coalesce((select latest.value from latest), value) <> ''
-                and not exists (select from windlass_receipt where request_id = $2::text)
+                and not exists (select from windlass_receipt where request_id = :request_id::text)
         ) as moved
     from before
 ),
@@ -37,9 +40,10 @@ given as materialized (
             '9999-12-31 23:59:59.999999+00'
         ) as run_at
     from moment, unnest(
-        $3::uuid[], $4::text[], $5::text[], $6::bytea[], $7::text[], $8::integer[], $9::integer[],
-        $10::timestamptz[], $11::interval[], $12::text[], $13::text[], $14::text[], $15::uuid[], $16::text[],
-        $17::text[], $18::text[], $19::text[]
+        :ids::uuid[], :queues::text[], :kinds::text[], :payloads::bytea[], :codecs::text[], :priorities::integer[],
+        :max_attempts::integer[], :run_ats::timestamptz[], :delays::interval[], :headers::text[], :tenants::text[],
+        :unique_keys::text[], :parent_ids::uuid[], :schedule_ids::text[], :limit_keys::text[], :holds::text[],
+        :hold_untils::text[]
     ) with ordinality as job (
         id, queue, kind, payload, codec, priority, max_attempts, wanted_at, delay, headers, tenant, unique_key,
         parent_id, schedule_id, limit_key, hold, hold_until, place
@@ -51,7 +55,7 @@ taken as materialized (
     select array(
         select given.id::text
         from given join windlass_job as known on known.id = given.id
-        where $20::text is not null and (
+        where :store_id::text is not null and (
             known.queue <> given.queue or known.kind is distinct from given.kind
             or known.tenant is distinct from given.tenant
         )
@@ -85,27 +89,30 @@ total as materialized (
     select count(*) as jobs from added
 ),
 new as materialized (
-    select case when total.jobs < cardinality($3::uuid[]) then array(select added.id::text from added) end as ids
+    select case when total.jobs < cardinality(:ids::uuid[]) then array(select added.id::text from added) end as ids
     from total
 ),
 receipt as (
     insert into windlass_receipt (request_id, at, reply)
-    select $2::text, moment.now, array_to_string(new.ids, ',')
+    select :request_id::text, moment.now, array_to_string(new.ids, ',')
     from moment, new
-    where $2::text is not null and moment.moved is null
+    where :request_id::text is not null and moment.moved is null
 )
 select
     new.ids,
     moment.here,
     moment.moved,
     taken.ids,
-    case when moment.here and moment.moved is null and cardinality(taken.ids) = 0 and $21::text is not null then pg_notify($21::text, $22::text) end,
+    case
+        when moment.here and moment.moved is null and cardinality(taken.ids) = 0 and :channel::text is not null
+        then pg_notify(:channel::text, :message::text)
+    end,
     -- as it was: all has been written by now
-    case when $23::text is not null then set_config('lock_timeout', before.patience, true) end,
+    case when :lock_timeout::text is not null then set_config('lock_timeout', before.patience, true) end,
     -- Another job has one of the ids, or has brought it at this moment: a part of the batch must not stay, so all fails.
     -- The caller begins anew in a transaction, which tells the two apart.
     case
-        when new.ids is not null and $2::text is not null and exists (
+        when new.ids is not null and :request_id::text is not null and exists (
             select from given
             where not exists (
                     select from added

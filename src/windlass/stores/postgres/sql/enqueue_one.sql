@@ -4,31 +4,33 @@
 -- repeats: null for a new id, true for a repeat of the job that has the id, false for another job, which is refused.
 with moment as materialized (
     select
-        coalesce($1::timestamptz, clock_timestamp()) as now,
+        coalesce(:now::timestamptz, clock_timestamp()) as now,
         (select value from windlass_meta where name = 'moved' and value <> '') as moved,
         (
-            select queue = $5::text and kind is not distinct from $6::text and tenant is null
+            select queue = :queue::text and kind is not distinct from :kind::text and tenant is null
             from windlass_job
-            where id = $3::uuid
+            where id = :id::uuid
         ) as repeats,
         -- who has others waiting behind it does not wait long for a transaction that brings the same id
-        case when $10::text is not null then set_config('lock_timeout', $10::text, true) end
+        case when :lock_timeout::text is not null then set_config('lock_timeout', :lock_timeout::text, true) end
 ),
 added as (
     insert into windlass_job (id, queue, kind, payload, codec, priority, state, max_attempts, created_at, run_at)
-    select $3::uuid, $5::text, $6::text, $4::bytea, $7::text, $8::integer, 'pending', $9::integer, now, now
+    select
+        :id::uuid, :queue::text, :kind::text, :payload::bytea, :codec::text, :priority::integer, 'pending',
+        :max_attempts::integer, now, now
     from moment
     where moved is null and repeats is null
 ),
 counted as (
     insert into windlass_delta (minute, queue, kind, pending, enqueued_total)
-    select date_trunc('minute', now), $5::text, coalesce($6::text, ''), 1, 1
+    select date_trunc('minute', now), :queue::text, coalesce(:kind::text, ''), 1, 1
     from moment
     where moved is null and repeats is null
 ),
 receipt as (
     insert into windlass_receipt (request_id, at, reply)
-    select $2::text, now, case when repeats then '' end
+    select :request_id::text, now, case when repeats then '' end
     from moment
     where moved is null and repeats is distinct from false
 )

@@ -6,7 +6,7 @@ with shared as materialized (
     select id, token
     from windlass_job
     where current_setting('transaction_isolation') = 'read committed'
-        and id = any($1::uuid[]) and token = any($2::uuid[]) and lease_expires_at is not null
+        and id = any(:ids::uuid[]) and token = any(:tokens::uuid[]) and lease_expires_at is not null
     order by id
     for key share
 ),
@@ -14,7 +14,7 @@ whole as materialized (
     select id, token
     from windlass_job
     where current_setting('transaction_isolation') <> 'read committed'
-        and id = any($1::uuid[]) and token = any($2::uuid[]) and lease_expires_at is not null
+        and id = any(:ids::uuid[]) and token = any(:tokens::uuid[]) and lease_expires_at is not null
     order by id
     for update
 )

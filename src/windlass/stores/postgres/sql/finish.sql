@@ -1,11 +1,11 @@
 update windlass_job
-set state = $3::text,
-    finished_at = coalesce($1::timestamptz, clock_timestamp()),
+set state = :state::text,
+    finished_at = coalesce(:now::timestamptz, clock_timestamp()),
     lease_expires_at = null,
-    last_error = coalesce($4::text, last_error),
-    result = $5::bytea,
-    result_codec = $6::text,
+    last_error = coalesce(:last_error::text, last_error),
+    result = :result::bytea,
+    result_codec = :result_codec::text,
     -- a key that the claim freed is not taken again by a retry
     hold = case when hold_until = 'claimed' then null else hold end,
-    token = $7::uuid
-where seq = $2::bigint
+    token = :token::uuid
+where seq = :seq::bigint

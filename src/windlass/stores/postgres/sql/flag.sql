@@ -1,1 +1,1 @@
-update windlass_job set cancel_requested = true where seq = any($1::bigint[])
+update windlass_job set cancel_requested = true where seq = any(:seqs::bigint[])

@@ -1,11 +1,11 @@
--- Adds what changed since the last time to the counts, but for damaged changes, which stay: without them all is right again.
--- A damaged count cannot overflow. Whoever looks sees every change once: here or there.
--- One at a time, by its own transaction; $1 passes by what is gone, which an old snapshot may keep. With $3 its commit does
--- not wait for the disk: if it is lost, the changes are where they were.
+-- Adds what changed since the last time to the counts, but for damaged changes, which stay: without them all is right
+-- again. A damaged count cannot overflow. Whoever looks sees every change once: here or there. One at a time, by its own
+-- transaction; :above passes by what is gone, which an old snapshot may keep. With :alone its commit does not wait for the
+-- disk: if it is lost, the changes are where they were.
 with turn as materialized (
     select
         pg_try_advisory_xact_lock(1466524773, 'windlass_delta'::regclass::oid::integer) as taken,
-        case when $3::boolean then set_config('synchronous_commit', 'off', true) end
+        case when :alone::boolean then set_config('synchronous_commit', 'off', true) end
 ),
 chosen as materialized (
     select
@@ -20,9 +20,9 @@ chosen as materialized (
             cancelled_total, retried_total, rescued_total
         ) < -2147483647 as is_damaged
     from windlass_delta
-    where (select taken from turn) and id > $1::bigint
+    where (select taken from turn) and id > :above::bigint
     order by id
-    limit $2::integer
+    limit :limit::integer
 ),
 folded as (
     delete from windlass_delta

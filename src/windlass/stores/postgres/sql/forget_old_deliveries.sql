@@ -1,1 +1,1 @@
-delete from windlass_delivery where seq = $1::bigint and delivery <= $2::integer
+delete from windlass_delivery where seq = :seq::bigint and delivery <= :delivery::integer

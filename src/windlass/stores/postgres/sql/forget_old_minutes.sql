@@ -1,6 +1,6 @@
 -- the minute that never ends is later than any
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 )
 delete from windlass_count
-where minute < (select now from moment) - $2::interval
+where minute < (select now from moment) - :age::interval

@@ -1,14 +1,14 @@
--- from $4 on: what was before it is gone, and an old snapshot may keep it
+-- from :since on: what was before it is gone, and an old snapshot may keep it
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 )
 delete from windlass_server
 where id = any(array(
     select id
     from windlass_server
-    where seen_at <= (select now from moment) - $2::interval and seen_at >= coalesce($4::timestamptz, '-infinity')
+    where seen_at <= (select now from moment) - :age::interval and seen_at >= coalesce(:since::timestamptz, '-infinity')
     order by seen_at
-    limit $3::integer
+    limit :limit::integer
     for update skip locked
 ))
 returning seen_at

@@ -18,4 +18,4 @@ select
         where noted.seq = windlass_job.seq and windlass_job.log_lines > 0
     )::text
 from windlass_job
-where id = any($1::uuid[])
+where id = any(:ids::uuid[])

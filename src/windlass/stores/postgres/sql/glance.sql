@@ -1,1 +1,1 @@
-select id::text, state, cancel_requested, token::text from windlass_job where id = any($1::uuid[])
+select id::text, state, cancel_requested, token::text from windlass_job where id = any(:ids::uuid[])

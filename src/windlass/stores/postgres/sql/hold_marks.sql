@@ -9,13 +9,13 @@ with writer as (
 seen as (
     insert into windlass_queue (queue)
     select back.queue
-    from unnest($1::text[]) as back (queue)
+    from unnest(:queues::text[]) as back (queue)
     where current_setting('transaction_isolation') in ('repeatable read', 'serializable')
     order by back.queue
     on conflict (queue) do nothing
 )
 select cardinality(marks) + (due_mark is not null)::integer
 from windlass_queue
-where queue = any($1::text[])
+where queue = any(:queues::text[])
 order by queue
 for update

@@ -1,1 +1,1 @@
-select priorities, marks, due_mark from windlass_queue where queue = $1::text for update
+select priorities, marks, due_mark from windlass_queue where queue = :queue::text for update

@@ -4,5 +4,5 @@ select
     -- a damaged time is given as one that every driver can read
     case when expires_at is not null then least(expires_at, '9999-12-30 00:00:00+00') end, digest
 from windlass_hold
-where name = any($2::text[])
-    and (expires_at is null or expires_at > coalesce($1::timestamptz, clock_timestamp()))
+where name = any(:names::text[])
+    and (expires_at is null or expires_at > coalesce(:now::timestamptz, clock_timestamp()))

@@ -1,1 +1,1 @@
-select id::text, queue, kind, tenant from windlass_job where id = any($1::uuid[])
+select id::text, queue, kind, tenant from windlass_job where id = any(:ids::uuid[])

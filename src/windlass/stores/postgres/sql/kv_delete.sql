@@ -1,1 +1,1 @@
-delete from windlass_kv where key = $1::bytea
+delete from windlass_kv where key = :key::bytea

@@ -1,1 +1,1 @@
-select key, value from windlass_kv where key = any($1::bytea[])
+select key, value from windlass_kv where key = any(:keys::bytea[])

@@ -1,2 +1,2 @@
-insert into windlass_kv (key, value) values ($1::bytea, $2::bytea)
+insert into windlass_kv (key, value) values (:key::bytea, :value::bytea)
 on conflict (key) do update set value = excluded.value

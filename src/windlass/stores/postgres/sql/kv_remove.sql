@@ -1,1 +1,1 @@
-delete from windlass_kv where key = $1::bytea and value = $2::bytea returning 1
+delete from windlass_kv where key = :key::bytea and value = :expected::bytea returning 1

@@ -1,1 +1,1 @@
-update windlass_kv set value = $2::bytea where key = $1::bytea and value = $3::bytea returning 1
+update windlass_kv set value = :value::bytea where key = :key::bytea and value = :expected::bytea returning 1

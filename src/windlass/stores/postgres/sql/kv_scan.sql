@@ -1,5 +1,5 @@
 select key, value
 from windlass_kv
-where key >= $1::bytea and key < $2::bytea
+where key >= :first::bytea and key < :past::bytea
 order by key
-limit $3::integer
+limit :limit::integer

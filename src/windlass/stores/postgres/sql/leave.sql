@@ -1,1 +1,1 @@
-delete from windlass_server where id = $1::text
+delete from windlass_server where id = :server_id::text

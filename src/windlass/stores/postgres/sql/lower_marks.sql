@@ -5,7 +5,7 @@ with back as materialized (
         job.priority,
         -- so early a time may stand for a damaged one, which is before all others
         min(case when job.run_at <= '0001-01-02 00:00:00+00' then '-infinity' else job.run_at end) as run_at
-    from unnest($1::text[], $2::integer[], $3::timestamptz[]) as job (queue, priority, run_at)
+    from unnest(:queues::text[], :priorities::integer[], :run_ats::timestamptz[]) as job (queue, priority, run_at)
     group by job.queue, job.priority
 ),
 lower as materialized (

@@ -1,1 +1,1 @@
-insert into windlass_queue (queue) values ($1::text) on conflict (queue) do nothing
+insert into windlass_queue (queue) values (:queue::text) on conflict (queue) do nothing

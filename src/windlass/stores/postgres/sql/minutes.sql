@@ -14,12 +14,12 @@ from (
     select
         minute, queue, kind, enqueued_total, succeeded_total, dead_total, cancelled_total, retried_total, rescued_total
     from windlass_count
-    where minute >= $1::timestamptz and minute < $2::timestamptz
+    where minute >= :since::timestamptz and minute < :until::timestamptz
     union all
     select
         minute, queue, kind, enqueued_total, succeeded_total, dead_total, cancelled_total, retried_total, rescued_total
     from windlass_delta
-    where minute >= $1::timestamptz and minute < $2::timestamptz
+    where minute >= :since::timestamptz and minute < :until::timestamptz
         -- claims count nothing that happened, only where jobs stand
         and greatest(
             enqueued_total, succeeded_total, dead_total, cancelled_total, retried_total, rescued_total

@@ -1,6 +1,6 @@
 update windlass_schedule
-set next_run_at = $2::timestamptz,
-    last_run_at = $3::timestamptz,
-    last_job_id = $4::uuid,
+set next_run_at = :next_run_at::timestamptz,
+    last_run_at = :last_run_at::timestamptz,
+    last_job_id = :last_job_id::uuid,
     revision = nextval('windlass_revision')
-where id = $1::text
+where id = :id::text

@@ -1,6 +1,6 @@
 select job.seq
 from windlass_job as job
 -- as one place, so that no other index can be taken, see dead_jobs.sql
-where (job.unique_key, job.seq) < ($1::text, $2::bigint) and job.unique_key >= $1::text
+where (job.unique_key, job.seq) < (:value::text, :before::bigint) and job.unique_key >= :value::text
 order by job.unique_key desc, job.seq desc
-limit $3::integer
+limit :limit::integer

@@ -3,7 +3,7 @@ select job.seq
 from windlass_job as job
 -- as one place, so that no other index can be taken, see dead_jobs.sql
 where (job.finished_at is not null or job.state = 'scheduled')
-    and (job.kind, job.seq) < ($1::text, $2::bigint)
-    and job.kind >= $1::text
+    and (job.kind, job.seq) < (:value::text, :before::bigint)
+    and job.kind >= :value::text
 order by job.kind desc, job.seq desc
-limit $3::integer
+limit :limit::integer

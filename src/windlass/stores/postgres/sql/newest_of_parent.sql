@@ -1,6 +1,6 @@
 select job.seq
 from windlass_job as job
 -- as one place, so that no other index can be taken, see dead_jobs.sql
-where (job.parent_id, job.seq) < ($1::uuid, $2::bigint) and job.parent_id >= $1::uuid
+where (job.parent_id, job.seq) < (:value::uuid, :before::bigint) and job.parent_id >= :value::uuid
 order by job.parent_id desc, job.seq desc
-limit $3::integer
+limit :limit::integer

@@ -1,7 +1,7 @@
 -- The jobs of a kind that are pending or running, in some queues and states and in no order. Those that run are counted and
--- few: all of them are looked at. Of the pending ones as many are found as $4, which tells if they are few.
+-- few: all of them are looked at. Of the pending ones as many are found as :limit, which tells if they are few.
 with line as materialized (
-    select wanted.queue, wanted.state from unnest($2::text[], $3::text[]) as wanted (queue, state)
+    select wanted.queue, wanted.state from unnest(:queues::text[], :states::text[]) as wanted (queue, state)
 )
 select found.seq
 from (
@@ -10,9 +10,9 @@ from (
     cross join lateral (
         select job.seq
         from windlass_job as job
-        where job.state = 'pending' and job.queue = line.queue and job.kind = $1::text and job.kind is not null
+        where job.state = 'pending' and job.queue = line.queue and job.kind = :kind::text and job.kind is not null
         order by job.queue, job.kind, job.priority, job.run_at, job.seq
-        limit $4::integer
+        limit :limit::integer
     ) as ready
     where line.state = 'pending'
     union all
@@ -25,6 +25,6 @@ from (
         order by job.lease_expires_at, job.seq
         limit 2147483647
     ) as leased
-    where leased.kind = $1::text and leased.queue in (select line.queue from line where line.state = 'running')
+    where leased.kind = :kind::text and leased.queue in (select line.queue from line where line.state = 'running')
 ) as found
-limit $4::integer
+limit :limit::integer

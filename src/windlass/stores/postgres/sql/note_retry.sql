@@ -1,12 +1,12 @@
 -- Note on the last delivery of ended jobs that they are retried. A job that was never claimed gets a delivery of the number 0
 -- for it, which tells how it had ended. A row is written anew: no role needs the right to change one.
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 ),
 last as (
     delete from windlass_delivery as ended
     using windlass_job as job
-    where job.seq = any($2::bigint[]) and ended.seq = job.seq and ended.delivery = job.delivery
+    where job.seq = any(:seqs::bigint[]) and ended.seq = job.seq and ended.delivery = job.delivery
     returning ended.*
 )
 insert into windlass_delivery (
@@ -29,4 +29,4 @@ cross join lateral (
         else moment.now
     end as at
 ) as ended
-where job.seq = any($2::bigint[]) and job.delivery = 0 and not exists (select from last where last.seq = job.seq)
+where job.seq = any(:seqs::bigint[]) and job.delivery = 0 and not exists (select from last where last.seq = job.seq)

@@ -1,2 +1,2 @@
 -- sent by Postgres when the caller's transaction commits
-select pg_notify($1::text, $2::text)
+select pg_notify(:channel::text, :message::text)

@@ -3,7 +3,7 @@
 with free as materialized (
     select seq, id, token, delivery, log_lines
     from windlass_job
-    where id = any($1::uuid[]) and token = any($2::uuid[]) and lease_expires_at is not null
+    where id = any(:ids::uuid[]) and token = any(:tokens::uuid[]) and lease_expires_at is not null
     order by id
     for no key update skip locked
 )
@@ -13,4 +13,4 @@ select seq, id::text, token::text, delivery,
 union all
 select seq, id::text, token::text, delivery, log_lines, false
 from windlass_job
-where id = any($1::uuid[]) and token = any($2::uuid[]) and lease_expires_at is not null
+where id = any(:ids::uuid[]) and token = any(:tokens::uuid[]) and lease_expires_at is not null

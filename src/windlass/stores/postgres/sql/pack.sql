@@ -1,6 +1,6 @@
 -- waiting jobs with what is kept beside them, as get.sql, and the keys that they hold
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 )
 select
     {job_columns},
@@ -31,5 +31,5 @@ left join lateral (
         and (hold.expires_at is null or hold.expires_at > moment.now)
     limit 1
 ) as held on true
-where job.seq = any($2::bigint[])
+where job.seq = any(:seqs::bigint[])
 order by job.seq

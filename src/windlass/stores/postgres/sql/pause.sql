@@ -1,2 +1,2 @@
-insert into windlass_queue (queue, paused) values ($1::text, $2::boolean)
+insert into windlass_queue (queue, paused) values (:queue::text, :paused::boolean)
 on conflict (queue) do update set paused = excluded.paused

@@ -1,1 +1,1 @@
-select queue from windlass_queue where queue = any($1::text[]) and paused
+select queue from windlass_queue where queue = any(:queues::text[]) and paused

@@ -1,1 +1,1 @@
-select seq, payload from windlass_job where seq = any($1::bigint[])
+select seq, payload from windlass_job where seq = any(:seqs::bigint[])

@@ -1,6 +1,6 @@
--- what stands between a job and its claim; those ahead of it are counted up to $3, from mark to mark as claim.sql looks
+-- what stands between a job and its claim; those ahead of it are counted up to :most, from mark to mark as claim.sql looks
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 )
 select
     moment.now,
@@ -32,9 +32,9 @@ select
                 where other.state = 'pending' and other.queue = job.queue
                     and (other.priority, other.run_at) >= (part.priority, part.mark) and other.priority < part.below
                     and (other.priority, other.run_at, other.seq) < (job.priority, job.run_at, job.seq)
-                limit $3::integer
+                limit :most::integer
             ) as before_it
-            limit $3::integer
+            limit :most::integer
         ) as ahead
     ) end,
     (
@@ -44,4 +44,4 @@ select
     )
 from moment
 cross join windlass_job as job
-where job.id = $2::uuid
+where job.id = :id::uuid

@@ -1,12 +1,12 @@
 -- The oldest records of each queue and end that have been kept for long enough; with no age given, whatever it is. Behind
 -- the place where the last ones went, if it is given: an old snapshot may keep what was before it.
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 )
 select job.seq, ended.queue, ended.state, job.finished_at
 from moment
 cross join unnest(
-    $2::text[], $3::text[], $4::interval[], $5::integer[], $7::timestamptz[], $8::bigint[]
+    :queues::text[], :states::text[], :ages::interval[], :most::integer[], :since::timestamptz[], :since_seqs::bigint[]
 ) as ended (queue, state, age, most, since, since_seq)
 cross join lateral (
     select job.seq, job.finished_at
@@ -18,4 +18,4 @@ cross join lateral (
     limit ended.most
     for update skip locked
 ) as job
-limit $6::integer
+limit :limit::integer

@@ -1,1 +1,1 @@
-select reply, at from windlass_receipt where request_id = $1::text
+select reply, at from windlass_receipt where request_id = :request_id::text

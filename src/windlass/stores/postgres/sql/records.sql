@@ -5,10 +5,10 @@ select
 from (
     select queue, scheduled, pending, running, succeeded, dead, cancelled
     from windlass_count
-    where minute = 'infinity' and ($1::text is null or queue = $1::text)
+    where minute = 'infinity' and (:queue::text is null or queue = :queue::text)
     union all
     select queue, scheduled, pending, running, succeeded, dead, cancelled
     from windlass_delta
-    where $1::text is null or queue = $1::text
+    where :queue::text is null or queue = :queue::text
 ) as counted
 group by queue

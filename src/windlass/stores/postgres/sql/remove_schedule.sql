@@ -1,1 +1,1 @@
-delete from windlass_schedule where id = $1::text returning id
+delete from windlass_schedule where id = :id::text returning id

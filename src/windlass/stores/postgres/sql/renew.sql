@@ -3,24 +3,24 @@
 -- others. Only a job that runs has a lease: it is not looked for by its state, so that the index of all leases can
 -- never be taken for that of the ids.
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 ),
 free as materialized (
     select seq
     from windlass_job
-    where id = any($3::uuid[]) and token = any($4::uuid[]) and lease_expires_at is not null
+    where id = any(:ids::uuid[]) and token = any(:tokens::uuid[]) and lease_expires_at is not null
     for no key update skip locked
 ),
 renewed as (
     update windlass_job
-    set lease_expires_at = least((select now from moment) + $2::interval, '9999-12-31 23:59:59.999999+00')
+    set lease_expires_at = least((select now from moment) + :lease::interval, '9999-12-31 23:59:59.999999+00')
     where seq = any(array(select free.seq from free))
     returning id, token, lease_expires_at, cancel_requested
 )
 -- all that hold, as they were, and then those that were renewed: whoever reads both keeps the later
 select id::text, token::text, lease_expires_at, cancel_requested, false
 from windlass_job
-where id = any($3::uuid[]) and token = any($4::uuid[]) and lease_expires_at is not null
+where id = any(:ids::uuid[]) and token = any(:tokens::uuid[]) and lease_expires_at is not null
 union all
 select id::text, token::text, lease_expires_at, cancel_requested, true
 from renewed

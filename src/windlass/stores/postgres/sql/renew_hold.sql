@@ -1,1 +1,1 @@
-update windlass_hold set digest = $2::bytea where name = $1::text
+update windlass_hold set digest = :digest::bytea where name = :name::text

@@ -1,15 +1,15 @@
 -- as renew.sql, and waits for whoever has locked a job
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 ),
 held as materialized (
     select seq
     from windlass_job
-    where id = any($3::uuid[]) and token = any($4::uuid[]) and lease_expires_at is not null
+    where id = any(:ids::uuid[]) and token = any(:tokens::uuid[]) and lease_expires_at is not null
     order by id
     for no key update
 )
 update windlass_job
-set lease_expires_at = least((select now from moment) + $2::interval, '9999-12-31 23:59:59.999999+00')
+set lease_expires_at = least((select now from moment) + :lease::interval, '9999-12-31 23:59:59.999999+00')
 where seq = any(array(select held.seq from held))
 returning id::text, token::text, lease_expires_at, cancel_requested, true

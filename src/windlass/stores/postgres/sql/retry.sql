@@ -1,6 +1,6 @@
 -- the token stays: a settlement that is repeated with it had settled this job, also in its former life
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 )
 update windlass_job
 set state = 'pending',
@@ -15,4 +15,4 @@ set state = 'pending',
     cancel_requested = false,
     -- with a delivery 0 there is something beside the job, which is looked for where there are lines
     log_lines = case when delivery = 0 then greatest(log_lines, 1) else log_lines end
-where seq = any($2::bigint[])
+where seq = any(:seqs::bigint[])

@@ -1,6 +1,6 @@
 -- the time of the look is told also where there is no schedule
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 )
 select
     moment.now,

@@ -1,6 +1,6 @@
 -- those of some ids; the time of the look is told also where there is none
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 )
 select
     moment.now,
@@ -9,4 +9,4 @@ select
     schedule.paused, schedule.next_run_at, schedule.last_run_at, schedule.last_job_id::text, schedule.revision,
     schedule.payload
 from moment
-left join windlass_schedule as schedule on schedule.id = any($2::text[])
+left join windlass_schedule as schedule on schedule.id = any(:ids::text[])

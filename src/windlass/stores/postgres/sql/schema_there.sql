@@ -2,5 +2,5 @@
 -- another migrator has made since this transaction began. The schema is named, so that a role that may not use it is told
 -- so: by the search path alone it would find nothing there, and make the tables in pg_temp, to be gone with its session.
 select
-    to_regclass(coalesce(quote_ident($1::text) || '.', '') || 'windlass_meta') is not null,
-    $1::text is null or exists (select from pg_namespace where nspname = $1::text)
+    to_regclass(coalesce(quote_ident(:schema::text) || '.', '') || 'windlass_meta') is not null,
+    :schema::text is null or exists (select from pg_namespace where nspname = :schema::text)

@@ -1,1 +1,1 @@
-select set_config('windlass.schema_to_make', $1::text, true)
+select set_config('windlass.schema_to_make', :schema::text, true)

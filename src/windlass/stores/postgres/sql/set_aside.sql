@@ -1,15 +1,15 @@
 -- Pending jobs from whose record no claim can be decoded are dead: no worker can be given them, and they must not keep the
--- others waiting. What is stored in them stays as it is, so that it can be repaired, and the job retried. $2 are jobs that a
--- claim has met at the heads of the queues $4, and more of these queues are looked at: where one is damaged, many may be. $3 is
--- the last error with a place for the damage.
+-- others waiting. What is stored in them stays as it is, so that it can be repaired, and the job retried. :seqs are jobs
+-- that a claim has met at the heads of the queues :queues, and more of these queues are looked at: where one is damaged,
+-- many may be. :last_error is the last error with a place for the damage.
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 ),
 suspects as materialized (
-    select seq from unnest($2::bigint[]) as met (seq)
+    select seq from unnest(:seqs::bigint[]) as met (seq)
     union
     select ready.seq
-    from unnest($4::text[]) as wanted (queue)
+    from unnest(:queues::text[]) as wanted (queue)
     left join windlass_queue as known on known.queue = wanted.queue
     cross join lateral (
         select job.seq, job.codec, job.headers, job.created_at, job.run_at
@@ -57,7 +57,7 @@ aside as (
     set state = 'dead',
         finished_at = (select now from moment),
         lease_expires_at = null,
-        last_error = format($3::text, (select damaged.why from damaged where damaged.seq = windlass_job.seq))
+        last_error = format(:last_error::text, (select damaged.why from damaged where damaged.seq = windlass_job.seq))
     -- one that was repaired meanwhile is as any other
     where seq = any(array(select damaged.seq from damaged where damaged.why <> ''))
     returning id, queue, kind, hold, hold_until, last_error

@@ -1,3 +1,3 @@
 update windlass_queue
-set priorities = $2::integer[], marks = $3::timestamptz[], due_mark = $4::timestamptz
-where queue = $1::text
+set priorities = :priorities::integer[], marks = :marks::timestamptz[], due_mark = :due_mark::timestamptz
+where queue = :queue::text

@@ -1,1 +1,1 @@
-update windlass_meta set value = $1::text where name = 'moved'
+update windlass_meta set value = :moved::text where name = 'moved'

@@ -4,5 +4,5 @@ with before as materialized (
 )
 select
     before.value,
-    set_config('lock_timeout', case when before.value = '0' then $1::text else before.value end, true)
+    set_config('lock_timeout', case when before.value = '0' then :lock_timeout::text else before.value end, true)
 from before

@@ -1,13 +1,13 @@
--- $5: for this transaction alone. Behind a pooler the next one may run on another connection. $6: for our own statements,
--- which are planned and limited in our way.
+-- :local: for this transaction alone. Behind a pooler the next one may run on another connection. :planned: for our own
+-- statements, which are planned and limited in our way.
 select
-    set_config('search_path', coalesce($1::text, current_setting('search_path')), $5::boolean),
-    set_config('idle_in_transaction_session_timeout', $4::text, $5::boolean),
-    set_config('timezone', 'UTC', $5::boolean),
-    case when $6::boolean then set_config('statement_timeout', $2::text, $5::boolean) end,
-    case when $6::boolean then set_config('lock_timeout', $3::text, $5::boolean) end,
-    case when $6::boolean then set_config('enable_seqscan', 'off', $5::boolean) end,
-    case when $6::boolean then set_config('enable_bitmapscan', 'off', $5::boolean) end,
-    case when $6::boolean then set_config('jit', 'off', $5::boolean) end,
-    case when $6::boolean then set_config('plan_cache_mode', 'force_generic_plan', $5::boolean) end,
-    case when $6::boolean then set_config('max_parallel_workers_per_gather', '0', $5::boolean) end
+    set_config('search_path', coalesce(:search_path::text, current_setting('search_path')), :local::boolean),
+    set_config('idle_in_transaction_session_timeout', :idle_timeout::text, :local::boolean),
+    set_config('timezone', 'UTC', :local::boolean),
+    case when :planned::boolean then set_config('statement_timeout', :statement_timeout::text, :local::boolean) end,
+    case when :planned::boolean then set_config('lock_timeout', :lock_timeout::text, :local::boolean) end,
+    case when :planned::boolean then set_config('enable_seqscan', 'off', :local::boolean) end,
+    case when :planned::boolean then set_config('enable_bitmapscan', 'off', :local::boolean) end,
+    case when :planned::boolean then set_config('jit', 'off', :local::boolean) end,
+    case when :planned::boolean then set_config('plan_cache_mode', 'force_generic_plan', :local::boolean) end,
+    case when :planned::boolean then set_config('max_parallel_workers_per_gather', '0', :local::boolean) end

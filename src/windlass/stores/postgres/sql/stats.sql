@@ -6,17 +6,17 @@ with counted as (
         queue, scheduled, pending, running, succeeded, dead, cancelled, enqueued_total, succeeded_total, dead_total,
         cancelled_total, retried_total, rescued_total
     from windlass_count
-    where minute = 'infinity' and ($1::text is null or queue = $1::text)
+    where minute = 'infinity' and (:queue::text is null or queue = :queue::text)
     union all
     select
         queue, scheduled, pending, running, succeeded, dead, cancelled, enqueued_total, succeeded_total, dead_total,
         cancelled_total, retried_total, rescued_total
     from windlass_delta
-    where $1::text is null or queue = $1::text
+    where :queue::text is null or queue = :queue::text
     union all
     select queue, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
     from windlass_queue
-    where $1::text is null or queue = $1::text
+    where :queue::text is null or queue = :queue::text
 ),
 summed as materialized (
     select

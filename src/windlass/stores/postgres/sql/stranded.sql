@@ -1,5 +1,5 @@
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 )
 select count(*)
 from (
@@ -7,7 +7,7 @@ from (
     from windlass_job
     where state = 'running'
         and lease_expires_at <= (select now from moment)
-        and lease_expires_at >= coalesce($3::timestamptz, '-infinity')
-        and not exists (select from windlass_server where seen_at > (select now from moment) - $2::interval)
+        and lease_expires_at >= coalesce(:lease_mark::timestamptz, '-infinity')
+        and not exists (select from windlass_server where seen_at > (select now from moment) - :age::interval)
     limit 1000
 ) as expired

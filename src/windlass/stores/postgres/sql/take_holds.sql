@@ -1,13 +1,13 @@
 -- keys that seemed free: whoever comes second waits for the first to end, and finds the key taken then or free after all
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 )
 insert into windlass_hold (name, job_id, expires_at, digest)
 -- in UTC, where a day has 24 hours
 select
     wanted.name, wanted.job_id,
     coalesce(wanted.expires_at, (moment.now at time zone 'UTC' + wanted.hold_for) at time zone 'UTC'), wanted.digest
-from moment, unnest($2::text[], $3::uuid[], $4::interval[], $5::timestamptz[], $6::bytea[])
+from moment, unnest(:names::text[], :job_ids::uuid[], :hold_fors::interval[], :expires_ats::timestamptz[], :digests::bytea[])
     as wanted (name, job_id, hold_for, expires_at, digest)
 -- in one order, so that two batches never wait for each other
 order by wanted.name

@@ -3,6 +3,7 @@ insert into windlass_delivery (
 )
 select *
 from unnest(
-    $1::bigint[], $2::integer[], $3::integer[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[], $8::text[],
-    $9::text[], $10::text[], $11::text[], $12::timestamptz[]
+    :seqs::bigint[], :deliveries::integer[], :attempts::integer[], :started_ats::timestamptz[],
+    :ended_ats::timestamptz[], :workers::text[], :outcomes::text[], :messages::text[], :types::text[],
+    :tracebacks::text[], :modules::text[], :retried_ats::timestamptz[]
 )

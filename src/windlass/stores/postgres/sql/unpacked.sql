@@ -1,1 +1,1 @@
-select number, ids::text[] from windlass_parcel where move = $1::text and queue = $2::text
+select number, ids::text[] from windlass_parcel where move = :move::text and queue = :queue::text

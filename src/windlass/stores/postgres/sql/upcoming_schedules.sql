@@ -1,7 +1,7 @@
 -- The first to be due, of those that no code declares and of those declared ones whose ids are given; of the ones that
 -- are due, all there is to know. Declared ones are found by id: they are few, and others' may be many.
 with moment as materialized (
-    select coalesce($1::timestamptz, clock_timestamp()) as now
+    select coalesce(:now::timestamptz, clock_timestamp()) as now
 ),
 upcoming as materialized (
     (
@@ -9,15 +9,15 @@ upcoming as materialized (
         from windlass_schedule
         where not declared and not paused and next_run_at is not null
         order by next_run_at, id
-        limit $3::integer
+        limit :limit::integer
     )
     union all
     (
         select next_run_at, id
         from windlass_schedule
-        where id = any($2::text[]) and declared and not paused and next_run_at is not null
+        where id = any(:declared::text[]) and declared and not paused and next_run_at is not null
         order by next_run_at, id
-        limit $3::integer
+        limit :limit::integer
     )
 )
 select

@@ -1,1 +1,1 @@
-update windlass_job set unique_key = null, hold = null, hold_until = null where id = any($1::uuid[])
+update windlass_job set unique_key = null, hold = null, hold_until = null where id = any(:ids::uuid[])

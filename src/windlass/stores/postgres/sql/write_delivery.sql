@@ -2,9 +2,10 @@ insert into windlass_delivery (
     seq, delivery, attempt, started_at, ended_at, worker, outcome, message, type, traceback, module
 )
 values (
-    $2::bigint, $3::integer, $4::integer,
+    :seq::bigint, :delivery::integer, :attempt::integer,
     -- when it began is missing where the record is damaged
-    coalesce($5::timestamptz, $1::timestamptz, clock_timestamp()),
-    coalesce($1::timestamptz, clock_timestamp()), $6::text, $7::text, $8::text, $9::text, $10::text, $11::text
+    coalesce(:started_at::timestamptz, :now::timestamptz, clock_timestamp()),
+    coalesce(:now::timestamptz, clock_timestamp()), :worker::text, :outcome::text, :message::text, :type::text,
+    :traceback::text, :module::text
 )
 on conflict (seq, delivery) do nothing

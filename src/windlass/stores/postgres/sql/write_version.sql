@@ -1,2 +1,2 @@
-insert into windlass_meta (name, value) values ($1::text, $2::text)
+insert into windlass_meta (name, value) values (:name::text, :value::text)
 on conflict (name) do update set value = excluded.value
