@@ -1,7 +1,7 @@
 """Parcels as callers send them become parcels as stores take them: what is kept for good is looked at first."""
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from msgspec import UnsetType
 
@@ -75,9 +75,9 @@ def _check(job: core.Job) -> None:
 def _in_one_form(job: core.Job) -> core.Job:
     """Return the job with times in UTC, and with ids as stores write them."""
     given = job._asdict()
-    times = {name: _moment(given[name], name) for name in _TIMES}
-    ids = {name: None if given[name] is None else job_id(given[name]) for name in _IDS}
-    return job._replace(**times, **ids)
+    found: dict[str, Any] = {name: _moment(given[name], name) for name in _TIMES}
+    found.update((name, None if given[name] is None else job_id(given[name])) for name in _IDS)
+    return job._replace(**found)
 
 
 def _moment(at: datetime | None, what: str) -> datetime | None:

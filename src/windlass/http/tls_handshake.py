@@ -93,7 +93,7 @@ class TlsHandshake(asyncio.Protocol):
         early, self._early = self._early, bytearray()
         tls = cast("asyncio.BufferedProtocol", self._transport.get_protocol())
         while early:
-            buffer = tls.get_buffer(len(early))
+            buffer = memoryview(tls.get_buffer(len(early)))
             size = min(len(early), len(buffer))
             buffer[:size] = early[:size]
             tls.buffer_updated(size)
