@@ -129,6 +129,19 @@ async def test_damaged_counts_are_left_out_and_stop_no_job(
     assert "a queue is damaged, and left out" in caplog.text
 
 
+@pytest.mark.parametrize("queue, value", [("text", "text"), ("broken", "1.5"), ("huge", "1e300"), ("empty", "")])
+async def test_a_damaged_total_counts_as_0_and_is_logged_once(
+    store: Store, keys: Keys, caplog: pytest.LogCaptureFixture, queue: str, value: str
+) -> None:
+    await store.enqueue([a_job(queue), a_job(queue)])
+    keys.write("HSET", f"totals|{queue}", "retried", value)
+
+    found = [await store.stats() for _ in range(2)]
+
+    assert [[(stats.totals.enqueued, stats.totals.retried) for stats in each] for each in found] == [[(2, 0)]] * 2
+    assert caplog.text.count(f"a total of a queue is damaged, and counted as 0: retried of {queue}") == 1
+
+
 async def test_damaged_timings_are_left_out(store: Store, keys: Keys, caplog: pytest.LogCaptureFixture) -> None:
     claimed_at = (await store.schedules()).now.replace(second=0, microsecond=0)
     timing = TimingCount(claimed_at, "q", "a", "ran", 3, 2)

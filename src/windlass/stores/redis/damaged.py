@@ -12,7 +12,7 @@ logger = logging.getLogger("windlass.redis")
 Damage: TypeAlias = tuple[str, str]
 """The id of a job, and what is damaged."""
 
-_left_out: Final = DamageLog(logger)
+_damage: Final = DamageLog(logger)
 
 
 def log_set_aside(damaged: Iterable[Damage]) -> None:
@@ -23,4 +23,9 @@ def log_set_aside(damaged: Iterable[Damage]) -> None:
 
 def left_out(what: str) -> Callable[[str], None]:
     """Return what logs, once for each, the reason why one of many records is left out of what is shown."""
-    return partial(_left_out.log, f"{what} is damaged, and left out: %s")
+    return partial(_damage.log, f"{what} is damaged, and left out: %s")
+
+
+def counted_as_0(what: str) -> Callable[[str], None]:
+    """Return what logs, once for each, which number is counted as 0."""
+    return partial(_damage.log, f"{what} is damaged, and counted as 0: %s")

@@ -26,7 +26,7 @@ from windlass.core.states import State
 from windlass.core.stats import MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.kit.damage import DECODE_ERRORS, read_each
 from windlass.kit.records import STATES, whole_history
-from windlass.stores.redis.damaged import Damage, left_out
+from windlass.stores.redis.damaged import Damage, counted_as_0, left_out
 
 _LATEST: Final = 253402300799999999
 """The last microsecond that a datetime can tell; scripts count in doubles, and may round it up."""
@@ -187,7 +187,7 @@ class StatsRow(NamedTuple):
     dead: int
     cancelled: int
     oldest: int | None
-    totals: tuple[int, int, int, int, int, int]
+    totals: list[int | Literal[False]]
 
 
 class ScheduleRecord(NamedTuple):
@@ -328,7 +328,10 @@ def delivery_of(row: DeliveryRow, detail: DetailRow = _NO_DETAIL) -> Delivery:
 
 
 def stats_of(row: StatsRow) -> QueueStats:
-    """Return what a queue holds."""
+    """Return what a queue holds; a damaged total counts as 0."""
+    for name, total in zip(Totals._fields, row.totals, strict=True):
+        if total is False:
+            counted_as_0("a total of a queue")(f"{name} of {row.queue}")
     return QueueStats(
         queue=row.queue,
         paused=row.paused,
@@ -339,7 +342,7 @@ def stats_of(row: StatsRow) -> QueueStats:
         dead=row.dead,
         cancelled=row.cancelled,
         oldest_waiting=maybe_time(row.oldest),
-        totals=Totals(*row.totals),
+        totals=Totals(*(0 if total is False else total for total in row.totals)),
     )
 
 

@@ -1,6 +1,7 @@
 -- parts: asked base oldest
 -- What queues hold: {queue, paused, scheduled, pending, running, succeeded, dead, cancelled, oldest, totals}, in no order.
 local TOTALS = {'enqueued', 'succeeded', 'dead', 'cancelled', 'retried', 'rescued'}
+local MOST = 2^53
 
 local function stats(queue)
     local pending, earliest = 0, nil
@@ -12,7 +13,9 @@ local function stats(queue)
     end
     local counted = {}
     for at, total in ipairs(call('HMGET', P .. 'totals|' .. queue, unpack(TOTALS))) do
-        counted[at] = tonumber(total or 0) or 0
+        local times = tonumber(total or 0)
+        -- false where it is no whole number
+        counted[at] = times and times % 1 == 0 and math.abs(times) <= MOST and times or false
     end
     local ended = P .. 'ended|' .. queue
     return array(10)
