@@ -1,11 +1,16 @@
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
+import click
 import pytest
 
+from windlass.api.looks import Chosen
+from windlass.cli.job_filter import filter_options
 from windlass.core.errors import InvalidName, InvalidValue
-from windlass.core.filters import JobFilter
+from windlass.core.filters import FILTER_FIELDS, JobFilter
 from windlass.core.states import State
+from windlass.http.dashboard.job_bulk import WORDS
+from windlass.http.dashboard.job_query import JobsAsked
 
 PARENT = "0199a3c2-7f4e-7000-8000-00000000000a"
 
@@ -74,3 +79,28 @@ def test_what_no_store_can_be_asked_with_is_refused(field: str, text: object, sa
 
     with pytest.raises(InvalidValue, match=f"{field} .*{said}"):
         JobFilter(**given)
+
+
+def test_a_filter_says_by_field_what_was_given() -> None:
+    given = JobFilter(queue="mail", parent_id=PARENT).by_field()
+
+    assert {name: value for name, value in given.items() if value is not None} == {"queue": "mail", "parent_id": PARENT}
+
+
+def test_the_command_line_and_the_api_choose_by_every_field_of_a_filter() -> None:
+    @filter_options
+    def command() -> None:
+        """Do nothing."""
+
+    options = {each.name for each in click.command(command).params}
+
+    assert options == set(FILTER_FIELDS), "cli/job_filter.py has an option for each field"
+    assert set(Chosen.__struct_fields__) == set(FILTER_FIELDS), "Chosen in api/looks.py has each field"
+
+
+def test_the_dashboard_words_each_field_that_its_list_chooses_by() -> None:
+    # the text is looked for apart, and a change of all jobs that are listed is made in one state
+    offered = set(JobsAsked.__struct_fields__) - {"before", "text", "state"}
+
+    assert offered <= set(FILTER_FIELDS)
+    assert set(WORDS) == offered, "job_bulk.py has words for each field of JobsAsked"

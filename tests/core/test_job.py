@@ -36,5 +36,13 @@ def test_the_fields_that_tell_where_a_job_comes_from_are_fields_of_both_records(
     assert set(ORIGIN_FIELDS) <= set(Job._fields) & set(PreparedJob._fields)
 
 
+def test_a_field_that_a_caller_gives_has_the_type_that_the_job_has() -> None:
+    given = PreparedJob.__annotations__
+    differ = [field.name for field in JOB_FIELDS if given.get(field.name, field.type) != field.type]
+
+    # without a time the job runs at once
+    assert differ == ["run_at"]
+
+
 def test_secrets_are_in_what_a_caller_gives_and_in_what_a_handler_returns() -> None:
     assert {"payload", "headers", "result"} == FIELDS_WITH_SECRETS

@@ -8,7 +8,7 @@ from windlass.api.jobs import Job
 from windlass.api.shape import Asked, Count, Id, Limit, Moment, Name, SearchText, Seconds, Told, seconds, span
 from windlass.core import looks as seam
 from windlass.core import stats as core
-from windlass.core.filters import JobFilter
+from windlass.core.filters import FILTER_FIELDS, JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Token
 from windlass.core.retention import Keep, Retention
@@ -37,10 +37,7 @@ class Chosen(Asked, kw_only=True):
 
     def filter(self) -> JobFilter:
         """Return which jobs are meant."""
-        return JobFilter(
-            self.queue, self.kind, self.state, self.tenant, self.schedule_id, self.error, self.since, self.until,
-            self.text, self.parent_id, self.unique_key, self.error_type, self.payload_text,
-        )  # fmt: skip
+        return JobFilter(**{name: getattr(self, name) for name in FILTER_FIELDS})
 
 
 class Listing(Chosen, kw_only=True):

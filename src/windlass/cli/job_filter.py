@@ -1,7 +1,6 @@
 """Which jobs are meant, as it is written on the command line."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -64,8 +63,7 @@ def filter_options_but_state(function: F) -> F:
 
 def in_words(chosen: JobFilter) -> dict[str, str]:
     """Return what was chosen, name by name, as text."""
-    given = ((each.name, getattr(chosen, each.name)) for each in fields(chosen))
-    return {name: _text(value) for name, value in given if value is not None}
+    return {name: _text(value) for name, value in chosen.by_field().items() if value is not None}
 
 
 def _text(value: object) -> str:

@@ -1,7 +1,8 @@
 """Which jobs an operator means."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Any, Final
 
 from windlass.core.duration import moment
 from windlass.core.errors import InvalidValue
@@ -33,6 +34,10 @@ class JobFilter:
     error_type: str | None = None
     payload_text: str | None = None
 
+    def by_field(self) -> dict[str, Any]:
+        """Return what was given, by field; None for what was not."""
+        return {name: getattr(self, name) for name in FILTER_FIELDS}
+
     def __post_init__(self) -> None:
         """Refuse what cannot match anything; bring state, times and ids to one form."""
         for what in ("queue", "kind", "tenant", "schedule_id", "unique_key"):
@@ -51,6 +56,9 @@ class JobFilter:
             object.__setattr__(self, "state", _state(self.state))
         if self.parent_id is not None:
             object.__setattr__(self, "parent_id", job_id(self.parent_id))
+
+
+FILTER_FIELDS: Final = tuple(each.name for each in fields(JobFilter))
 
 
 def _state(value: str) -> State:

@@ -211,6 +211,8 @@ STORED_FIELDS: Final = JOB_FIELDS[: -len(NOTHING_APART)]
 """Those that a store keeps in the record itself, mostly each in a column of its own."""
 WAITING_FIELDS: Final = tuple(field for field in STORED_FIELDS if field.written not in {Written.CLAIM, Written.END})
 """Those that a waiting job has, before its first attempt or another one: they move to another store with it."""
+ID_FIELDS: Final = tuple(field.name for field in JOB_FIELDS if field.type in (JobId, JobId | None))
+TIME_FIELDS: Final = tuple(field.name for field in JOB_FIELDS if field.type in (datetime, datetime | None))
 FIELDS_WITH_SECRETS: Final = frozenset(field.name for field in JOB_FIELDS if field.may_hold_secrets)
 ORIGIN_FIELDS: Final = ("parent_id", "schedule_id", "limit_key")
 """Fields by which a job is counted to another job, a schedule or a limit."""

@@ -11,8 +11,7 @@ from windlass.core import job as core
 from windlass.core import moving
 from windlass.core.duration import moment
 from windlass.core.errors import InvalidValue
-from windlass.core.ids import JobId, job_id
-from windlass.core.job import JOB_FIELDS
+from windlass.core.ids import job_id
 from windlass.core.names import (
     HISTORY_KEPT,
     LOG_LINES_KEPT,
@@ -26,8 +25,6 @@ from windlass.core.states import State
 
 _WAITING: Final = frozenset({State.PENDING, State.SCHEDULED})
 _NAMES: Final = ("kind", "tenant", "result_codec", "unique_key", "schedule_id", "limit_key")
-_TIMES: Final = [field.name for field in JOB_FIELDS if field.type in (datetime, datetime | None)]
-_IDS: Final = [field.name for field in JOB_FIELDS if field.type in (JobId, JobId | None)]
 
 
 def parcel_of(asked: Parcel) -> moving.Parcel:
@@ -75,9 +72,9 @@ def _check(job: core.Job) -> None:
 def _in_one_form(job: core.Job) -> core.Job:
     """Return the job with times in UTC, and with ids as stores write them."""
     given = job._asdict()
-    found: dict[str, Any] = {name: _moment(given[name], name) for name in _TIMES}
-    found.update((name, None if given[name] is None else job_id(given[name])) for name in _IDS)
-    return job._replace(**found)
+    checked: dict[str, Any] = {name: _moment(given[name], name) for name in core.TIME_FIELDS}
+    checked |= {name: None if given[name] is None else job_id(given[name]) for name in core.ID_FIELDS}
+    return job._replace(**checked)
 
 
 def _moment(at: datetime | None, what: str) -> datetime | None:

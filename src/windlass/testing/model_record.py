@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from windlass.core.job import Job, PreparedJob, Token
+from windlass.core.job import STORED_FIELDS, Job, PreparedJob, Token
 from windlass.core.states import State
 from windlass.core.unique import Hold
 
@@ -24,36 +25,19 @@ class Record:
 def new_job(new: PreparedJob, seq: int, now: datetime, wanted: datetime | None) -> Job:
     """Return a job as it is enqueued, wanted at a time or at once."""
     state, run_at = waiting_place(wanted, now)
-    return Job(
-        seq=seq,
-        id=new.id,
-        queue=new.queue,
-        kind=new.kind,
-        payload=new.payload,
-        codec=new.codec,
-        headers=new.headers,
-        tenant=new.tenant,
-        priority=new.priority,
-        state=state,
-        attempt=0,
-        max_attempts=new.max_attempts,
-        delivery=0,
-        created_at=now,
-        run_at=run_at,
-        claimed_at=None,
-        lease_expires_at=None,
-        finished_at=None,
-        worker=None,
-        last_error=None,
-        result=None,
-        result_codec=None,
-        progress=None,
-        cancel_requested=False,
-        unique_key=None if new.unique is None else new.unique.key,
-        parent_id=new.parent_id,
-        schedule_id=new.schedule_id,
-        limit_key=new.limit_key,
-    )
+    nothing: dict[str, Any] = dict.fromkeys(field.name for field in STORED_FIELDS)
+    given = {name: value for name, value in new._asdict().items() if name in Job._fields}
+    begins: dict[str, Any] = {
+        "seq": seq,
+        "state": state,
+        "created_at": now,
+        "run_at": run_at,
+        "attempt": 0,
+        "delivery": 0,
+        "cancel_requested": False,
+        "unique_key": None if new.unique is None else new.unique.key,
+    }
+    return Job(**nothing | given | begins)
 
 
 def waiting_place(run_at: datetime | None, now: datetime) -> tuple[State, datetime]:

@@ -1,23 +1,21 @@
 """The columns of a job in the statements, compared with the fields of the job and with what reads them by position."""
 
-import ast
-import inspect
-from typing import Final
-
-from windlass.core.job import Job
-from windlass.stores.postgres.rows import ClaimedRow, JobRow, claim_of
+from tests.api.given_jobs import FULL
+from tests.stores.columns import columns_read
+from windlass.core.job import STORED_FIELDS, WAITING_FIELDS
+from windlass.kit.records import headers_text
+from windlass.stores.postgres.rows import ClaimedRow, JobRow, claim_of, sound_job
 from windlass.stores.postgres.statements import sql
 
-STORED_APART: Final = {"history", "log", "damage"}
-"""Fields of a job that are no column."""
+PROGRESS = '[1.5,10.0,"sent"]'
 
 
 def test_each_field_of_a_job_is_a_column() -> None:
-    fields = [field for field in Job._fields if field not in STORED_APART]
-    missing = [field for field in fields if field not in JobRow._fields]
+    missing = [f"{field.name}: {field.type}" for field in STORED_FIELDS if field.name not in JobRow._fields]
 
     assert not missing, f"add to JobRow in rows.py: {', '.join(missing)}"
-    assert [column for column in JobRow._fields if column in fields] == fields
+    # in their order, and what a job does not show behind them
+    assert JobRow._fields[: len(STORED_FIELDS)] == tuple(field.name for field in STORED_FIELDS)
 
 
 def test_ids_are_read_as_text() -> None:
@@ -27,12 +25,31 @@ def test_ids_are_read_as_text() -> None:
 
 
 def test_a_claim_is_read_in_the_order_of_its_columns() -> None:
-    [read] = [
-        [name.id for name in each.targets[0].elts if isinstance(name, ast.Name)]
-        for each in ast.walk(ast.parse(inspect.getsource(claim_of)))
-        if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Tuple)
-    ]
     named_otherwise = {"id": "job_id", "created_at": "created", "hold": "_"}
     columns = [named_otherwise.get(column, column) for column in ClaimedRow._fields]
 
-    assert read == columns, f"write in claim_of: {', '.join(columns)}, = row"
+    assert columns_read(claim_of) == columns, f"write in claim_of: {', '.join(columns)}, = row"
+
+
+def test_a_job_is_read_in_the_order_of_its_columns() -> None:
+    shown = {field.name for field in STORED_FIELDS}
+    columns = ["job_id" if column == "id" else column if column in shown else "_" for column in JobRow._fields]
+
+    assert columns_read(sound_job) == columns, f"write in sound_job: {', '.join(columns)}, = row"
+
+
+def test_a_claim_has_each_field_of_a_waiting_job() -> None:
+    # the claim itself says where the job stands, and progress is of the claim before
+    fields = [field.name for field in WAITING_FIELDS if field.name not in {"state", "progress"}]
+    missing = [name for name in fields if name not in ClaimedRow._fields]
+
+    assert not missing, f"add to ClaimedRow in rows.py: {', '.join(missing)}"
+
+
+def test_each_column_becomes_the_field_of_its_name() -> None:
+    stored = FULL._replace(history=(), log=(), damage=None)
+    columns = stored._asdict()
+    columns |= {"state": str(stored.state), "headers": headers_text(stored.headers), "progress": PROGRESS}
+
+    row = JobRow(*(columns.get(name) for name in JobRow._fields))
+    assert sound_job(row) == stored

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from windlass.core.filters import JobFilter
+from windlass.core.filters import FILTER_FIELDS, JobFilter
 from windlass.core.ids import JobId
 from windlass.core.job import Token
 from windlass.core.queries import ListNewestJobs
@@ -155,6 +155,8 @@ def names_of(node: ast.expr | None, file: str, local: Mapping[str, ast.expr]) ->
             return names_of(each, file, local)
         case ast.Call(func=ast.Name(id="dict"), args=[ast.Call(func=ast.Name(id="zip"), args=[ast.Name(id=name), *_])]):
             return set(ast.literal_eval(MODULES[file].values[name]))
+        case ast.Call(func=ast.Attribute(attr=JobFilter.by_field.__name__)):
+            return set(FILTER_FIELDS)
         case ast.Name(id=name) if name in local:
             return names_of(local[name], file, {})
         case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)):

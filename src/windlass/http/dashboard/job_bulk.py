@@ -9,7 +9,7 @@ from windlass.core.filters import JobFilter
 from windlass.core.job import Job
 from windlass.core.states import ENDS
 
-_WORDS: Final = {
+WORDS: Final = {
     "queue": "in the queue",
     "kind": "of the kind",
     "tenant": "of the tenant",
@@ -19,6 +19,7 @@ _WORDS: Final = {
     "since": "made since",
     "until": "made before",
 }
+"""How each field by which a list chooses is said."""
 
 
 class JobsBulk(NamedTuple):
@@ -37,13 +38,13 @@ def bulk_of(chosen: JobFilter, jobs: Sequence[Job], count: int | None) -> JobsBu
     """
     if chosen.state not in ENDS or not jobs:
         return None
-    given = {name: getattr(chosen, name) for name in _WORDS if getattr(chosen, name) is not None}
+    given = {name: getattr(chosen, name) for name in WORDS if getattr(chosen, name) is not None}
     many = (
         f"at least {counted(len(jobs), f'{chosen.state} job')}"
         if count is None
         else counted(count, f"{chosen.state} job")
     )
-    words = ", ".join(f"{_WORDS[name]} {_said(value)}" for name, value in given.items())
+    words = ", ".join(f"{WORDS[name]} {_said(value)}" for name, value in given.items())
     # up to the newest that was seen: what comes while somebody thinks is not meant
     until = jobs[0].created_at + timedelta(microseconds=1)
     until = until if chosen.until is None else min(chosen.until, until)

@@ -29,6 +29,10 @@ class JobsAsked(Asked, kw_only=True):
     before: str | None = None
 
 
+_PLAIN: Final = [name for name in JobsAsked.__struct_fields__ if name not in {"since", "until", "text", "before"}]
+"""The fields that a filter has too, and that it checks by itself."""
+
+
 class JobsWanted(NamedTuple):
     """What was understood: a filter without the text, the text, where to begin, and what is wrong by field."""
 
@@ -42,7 +46,7 @@ def wanted(asked: JobsAsked) -> JobsWanted:
     """Return which jobs are meant, as far as it can be read."""
     problems: dict[str, str] = {}
     known: dict[str, Any] = {}
-    for field in ("state", "queue", "kind", "tenant", "error_type", "schedule_id", "parent_id"):
+    for field in _PLAIN:
         _take(field, getattr(asked, field), known, problems)
     for field in ("since", "until"):
         if (text := getattr(asked, field)) is not None:

@@ -1,8 +1,8 @@
 """Queries of a store over HTTP that need more than the operation that carries them."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from windlass.api import operations
 from windlass.api.calls import MOST_JOBS, Nothing
@@ -11,7 +11,6 @@ from windlass.api.jobs import job_of
 from windlass.api.looks import MOST_LOOKED, DeadAsked, Listing, NewestAsked, place_of
 from windlass.core import queries
 from windlass.core.errors import JobNotFound, StoreUnavailable
-from windlass.core.filters import JobFilter
 from windlass.core.job import Job
 from windlass.core.looks import DeadJob, Death, Finding, JobPage, Place
 from windlass.core.stats import TimingCount
@@ -50,7 +49,7 @@ async def jobs(room: Room, query: queries.ListJobs) -> list[Job]:
     after = query.after
     while len(found) < query.limit:
         most = min(query.limit - len(found), MOST_JOBS)
-        wanted = Listing(**_choice(query.chosen), after=after, limit=most, payload="base64")
+        wanted = Listing(**query.chosen.by_field(), after=after, limit=most, payload="base64")
         told = await room.client.look(operations.JOBS, wanted)
         found += [job_of(one) for one in told.jobs]
         after = told.next
@@ -64,7 +63,7 @@ async def newest(room: Room, query: queries.ListNewestJobs) -> JobPage:
     if query.limit < 1 or query.most < 1:
         return JobPage([], query.before)
     wanted = NewestAsked(
-        **_choice(query.chosen),
+        **query.chosen.by_field(),
         before=query.before,
         limit=min(query.limit, MOST_JOBS),
         most=min(query.most, MOST_LOOKED),
@@ -148,11 +147,6 @@ def _news(*, arrives: bool) -> Finding:
         return Finding("news over HTTP", "ok", "new jobs are heard of at once")
     message = "news is not heard: everybody looks each second"
     return Finding("news over HTTP", "warning", message, "look at the log of `windlass serve`")
-
-
-def _choice(chosen: JobFilter) -> dict[str, Any]:
-    """Return a filter as the fields of a request."""
-    return {each.name: getattr(chosen, each.name) for each in fields(chosen)}
 
 
 QUERIES: Final = table_of(

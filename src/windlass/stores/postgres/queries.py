@@ -71,17 +71,10 @@ def jobs(changes: Changes, query: queries.ListJobs) -> Work[list[Job]]:
 def conditions(chosen: JobFilter) -> dict[str, object]:
     """Return the parameters of `parts/job_filter.sql`."""
     return {
-        "queue": chosen.queue,
-        "kind": chosen.kind,
+        **chosen.by_field(),
         "state": None if chosen.state is None else str(chosen.state),
-        "tenant": chosen.tenant,
-        "schedule_id": chosen.schedule_id,
         "error": None if chosen.error is None else plain_text(chosen.error),
-        "since": chosen.since,
-        "until": chosen.until,
         "text": None if chosen.text is None else plain_text(chosen.text),
-        "parent_id": chosen.parent_id,
-        "unique_key": chosen.unique_key,
         "error_type": None if chosen.error_type is None else plain_text(chosen.error_type),
         "payload_text": None if chosen.payload_text is None else chosen.payload_text.encode(),
     }

@@ -189,7 +189,7 @@ def job_of(row: JobRow) -> Job:
     times = (row.created_at, row.run_at, row.claimed_at, row.lease_expires_at, row.finished_at)
     if row.queue and row.codec and not any(map(out_of_range, times)):
         try:
-            return _sound_job(row)
+            return sound_job(row)
         except DECODE_ERRORS:
             pass
     return read_damaged_job(_by_name(row._asdict()))
@@ -206,7 +206,8 @@ def _by_name(stored: Mapping[str, object]) -> dict[str, object]:
     return dict(zip(stored, readable(stored.values()), strict=True))
 
 
-def _sound_job(row: JobRow) -> Job:
+def sound_job(row: JobRow) -> Job:
+    """Return the job of a row that is known to read, without history and log."""
     (
         seq, job_id, queue, kind, payload, codec, headers, tenant, priority, state, attempt, max_attempts, delivery,
         created_at, run_at, claimed_at, lease_expires_at, finished_at, worker, last_error, result, result_codec,

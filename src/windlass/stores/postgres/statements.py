@@ -15,6 +15,7 @@ from importlib.resources import files
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+from windlass.core.job import ID_FIELDS
 from windlass.stores.postgres.rows import ClaimedRow, JobRow
 from windlass.stores.postgres.work import Parameters
 
@@ -34,7 +35,7 @@ _PARAMETER: Final = re.compile(
 """A named parameter, or a text in which a colon begins none."""
 
 
-_AS_TEXT: Final = {"id", "parent_id", "token"}
+_AS_TEXT: Final = {*ID_FIELDS, "token"}
 """Columns of UUIDs, which are read as text."""
 
 

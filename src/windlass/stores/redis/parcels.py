@@ -1,6 +1,7 @@
 """Jobs on their way to or from another store, as scripts give and take them."""
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -12,9 +13,10 @@ from windlass.core.moving import HeldKey, Packed, Parcel
 from windlass.core.names import HISTORY_KEPT, LOG_LINES_KEPT
 from windlass.core.states import State
 from windlass.kit.records import details_of, in_utf8, log_lines_of
-from windlass.stores.redis.replies import DeliveryRow, DetailRow, JobRow, WholeRow, maybe_time, whole_job_of
+from windlass.stores.redis.replies import DeliveryRow, DetailRow, JobRow, More, WholeRow, maybe_time, whole_job_of
 from windlass.stores.redis.requests import RAW, Ask, as_text, more_of, packed_text
 
+_more: Final = attrgetter(*More._fields)
 _NEVER_REPLACED: Final = "keep"
 """What a second job would do to the key is for that one to say."""
 
@@ -126,7 +128,7 @@ def _fields(job: Job, *, shows_key: bool) -> list[str | msgspec.Raw]:
         "cancel": "1" if job.cancel_requested else None,
         "logged": "1" if log_lines_of(job) else None,
         "details": _details(job.history),
-        "more": more_of(job.headers, job.tenant, job.parent_id, job.schedule_id, job.limit_key),
+        "more": more_of(*_more(job)),
         "key": job.unique_key if shows_key else None,
     }
     return [part for name, value in found.items() if value is not None for part in (name, value)]

@@ -64,20 +64,13 @@ def moment(at: datetime | None) -> str | None:
 
 def chosen_of(chosen: JobFilter) -> Ask:
     """Return which jobs are meant, as `parts/matching.lua` reads it."""
+    others = {name: value for name, value in chosen.by_field().items() if name not in {"queue", "until"}}
     return {
+        **others,
         "queues": None if chosen.queue is None else [chosen.queue],
-        "kind": chosen.kind,
         "state": None if chosen.state is None else str(chosen.state),
-        "tenant": chosen.tenant,
-        "schedule_id": chosen.schedule_id,
         "since": None if chosen.since is None else to_micros(chosen.since),
         "until_": None if chosen.until is None else to_micros(chosen.until),
-        "error": chosen.error,
-        "text": chosen.text,
-        "parent_id": chosen.parent_id,
-        "unique_key": chosen.unique_key,
-        "error_type": chosen.error_type,
-        "payload_text": chosen.payload_text,
     }
 
 
@@ -106,7 +99,7 @@ def _job(job: PreparedJob) -> list[object]:
 
 
 def more_of(headers: Mapping[str, str], *rest: str | None) -> msgspec.Raw | None:
-    """Return what few jobs have, as it is kept: headers, tenant, parent, schedule and limit key."""
+    """Return the values of `replies.More`, which few jobs have, as they are kept."""
     return packed_text([dict(headers), *rest]) if headers or any(rest) else None
 
 

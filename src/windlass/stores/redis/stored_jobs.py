@@ -22,8 +22,10 @@ from windlass.kit.damage import (
 from windlass.kit.records import whole_history
 from windlass.stores.redis.replies import (
     MOST_EXACT,
+    NO_MORE,
     DeliveryRow,
     LogRow,
+    More,
     ScheduleRecord,
     damaged,
     delivery_of,
@@ -203,8 +205,7 @@ def _of_fields(fields: dict[str, bytes], damage: list[str]) -> dict[str, Any]:
     found = _of_head(head)
     found["codec"], found["payload"] = body or ("raw", b"")
     _, found["attempt"], found["delivery"], found["claimed_at"], found["worker"] = claim or (None, 0, 0, None, None)
-    names = ("headers", "tenant", "parent_id", "schedule_id", "limit_key")
-    found |= dict(zip(names, more or ({}, None, None, None, None), strict=True))
+    found |= dict(zip(More._fields, more or NO_MORE, strict=True))
     if found["headers"] is None:
         found["headers"] = MISSING
     for name in _EXACT:

@@ -89,18 +89,10 @@ def jobs(snapshot: Snapshot, query: queries.ListJobs) -> list[Job]:
 def filter_values(chosen: JobFilter) -> dict[str, object]:
     """Return what the statements that search bind for `chosen`."""
     return {
-        "queue": chosen.queue,
-        "kind": chosen.kind,
+        **chosen.by_field(),
         "state": None if chosen.state is None else str(chosen.state),
-        "tenant": chosen.tenant,
-        "schedule_id": chosen.schedule_id,
-        "error": chosen.error,
         "since": None if chosen.since is None else to_micros(chosen.since),
         "until": None if chosen.until is None else to_micros(chosen.until),
-        "text": chosen.text,
-        "parent_id": chosen.parent_id,
-        "unique_key": chosen.unique_key,
-        "error_type": chosen.error_type,
         # bytes are looked for in bytes
         "payload_text": None if chosen.payload_text is None else chosen.payload_text.encode(),
     }

@@ -8,7 +8,18 @@ import msgspec
 
 from windlass.core.duration import EPOCH, from_micros, to_micros
 from windlass.core.ids import JobId
-from windlass.core.job import NOTHING_APART, Claim, Delivery, Failure, Job, LogLine, Progress, Token, job_from_columns
+from windlass.core.job import (
+    NOTHING_APART,
+    WAITING_FIELDS,
+    Claim,
+    Delivery,
+    Failure,
+    Job,
+    LogLine,
+    Progress,
+    Token,
+    job_from_columns,
+)
 from windlass.core.states import State
 from windlass.kit.damage import DECODE_ERRORS, Unreadable, read_damaged_job, shown
 from windlass.kit.records import STATES, headers_of
@@ -136,11 +147,7 @@ ENQUEUED_COLUMNS: Final = (
     *BARE_COLUMNS, "headers", "tenant", "unique_key", "parent_id", "schedule_id", "limit_key", "hold", "hold_until",
 )  # fmt: skip
 """The columns that an enqueue writes."""
-MOVED_COLUMNS: Final = (
-    "seq", "id", "queue", "kind", "payload", "codec", "headers", "tenant", "priority", "state", "attempt",
-    "max_attempts", "delivery", "created_at", "run_at", "last_error", "progress", "cancel_requested", "unique_key",
-    "parent_id", "schedule_id", "limit_key", "hold", "hold_until", "log_lines",
-)  # fmt: skip
+MOVED_COLUMNS: Final = (*(field.name for field in WAITING_FIELDS), "hold", "hold_until", "log_lines")
 """The columns that a job brings from another store."""
 
 
@@ -165,7 +172,7 @@ def job_of(row: JobRow) -> Job:
     """Return the job of a row, without history and log; one that does not read whole with its damage."""
     if not has_unreadable(row) and row.hold_until in _HELD_UNTIL:
         try:
-            return _sound_job(row)
+            return sound_job(row)
         except DECODE_ERRORS as error:
             return _damaged_job(row, str(error))
     return _damaged_job(row, "")
@@ -207,7 +214,8 @@ def _damage_of_counts(row: ClaimedRow) -> str | None:
     return "; ".join(f"{name} is out of range: {LAST_INTEGER}" for name in full) or None
 
 
-def _sound_job(row: JobRow) -> Job:
+def sound_job(row: JobRow) -> Job:
+    """Return the job of a row that is known to read, without history and log."""
     (
         seq, job_id, queue, kind, payload, codec, headers, tenant, priority, state, attempt, max_attempts, delivery,
         created_at, run_at, claimed_at, lease_expires_at, finished_at, worker, last_error, result, result_codec,

@@ -1,5 +1,8 @@
 """Unpack: jobs of another store into line, as they are."""
 
+from operator import itemgetter
+from typing import Final
+
 import msgspec
 
 from windlass.core.commands import TakeKeys, UnpackJobs
@@ -14,9 +17,11 @@ from windlass.kit.unique_keys import NO_KEY, Kept
 from windlass.stores.sqlite.moves import holds, steps
 from windlass.stores.sqlite.moves.delivery_ends import NO_FAILURE
 from windlass.stores.sqlite.moves.enqueue import known_jobs
-from windlass.stores.sqlite.rows import json_list
+from windlass.stores.sqlite.rows import MOVED_COLUMNS, json_list
 from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import Transaction
+
+_moved: Final = itemgetter(*MOVED_COLUMNS)
 
 
 def take_keys(tx: Transaction, command: TakeKeys) -> None:
@@ -50,18 +55,18 @@ def unpack(tx: Transaction, command: UnpackJobs) -> bool | WindlassError:
 def _put(tx: Transaction, seq: int, job: Job, key: HeldKey | None) -> None:
     run_at = to_micros(job.run_at)
     state = State.SCHEDULED if job.state is State.SCHEDULED and run_at > tx.now else State.PENDING
-    kept = _kept(tx, job, key)
-    tx.run(
-        "unpack",
-        (
-            seq, job.id, job.queue, job.kind, job.payload, job.codec,
-            headers_text(job.headers) if job.headers else None, job.tenant, job.priority, str(state), job.attempt,
-            job.max_attempts, job.delivery, to_micros(job.created_at), run_at, job.last_error,
-            None if job.progress is None else msgspec.json.encode(job.progress).decode(), int(job.cancel_requested),
-            kept.unique_key, job.parent_id, job.schedule_id, job.limit_key, kept.hold, kept.hold_until,
-            log_lines_of(job),
-        ),
-    )  # fmt: skip
+    row = {
+        **job._asdict(),
+        "seq": seq,
+        "headers": headers_text(job.headers) if job.headers else None,
+        "state": str(state),
+        "created_at": to_micros(job.created_at),
+        "run_at": run_at,
+        "progress": None if job.progress is None else msgspec.json.encode(job.progress).decode(),
+        **_kept(tx, job, key)._asdict(),
+        "log_lines": log_lines_of(job),
+    }
+    tx.run("unpack", _moved(row))
     _put_traces(tx, seq, job)
     steps.starts_waiting(tx, steps.Group(job.queue, job.kind, None, 1, (seq,)), state)
 
