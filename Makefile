@@ -4,16 +4,16 @@
 #   make test PYTHON=python3.13       another interpreter, in an environment of its own
 #   make test ARGS="-k unique -x"     more arguments for the program that a target runs
 #
-# The tests start a Postgres and a Valkey of their own. What else they can run on:
+# The tests start a Postgres and a Valkey of their own. What else they can run on, each with `make test` or `test-all`:
 #
 #   make test WINDLASS_TEST_POSTGRES=postgres://...     one that runs; each test has a schema of its own in that database
 #   make test WINDLASS_TEST_POSTGRES_BIN=/usr/lib/postgresql/15/bin     one that they start from these programs
-#   make test WINDLASS_TEST_PGBOUNCER=1 ARGS="-k pgbouncer"     theirs, through PgBouncer in transaction mode
+#   make test-all WINDLASS_TEST_PGBOUNCER=1 ARGS="-k pgbouncer"     theirs, through PgBouncer in transaction mode
 #   make test WINDLASS_TEST_REDIS=redis://...     one that runs; each test has a prefix of its own
 #   make test WINDLASS_TEST_REDIS_BIN=/usr/bin/redis-server     one that they start from this program
-#   make test WINDLASS_TEST_SLATEDB=1     SlateDB in memory, in files and in a bucket, opened and served
-#   make test WINDLASS_TEST_CLUSTER=1 ARGS="-k 'cluster or spread'"     a Cluster of three that they start
-#   make test WINDLASS_TEST_CHROMIUM=/path/to/chromium ARGS=tests/browser     where the browser is, for the tests of pages
+#   make test-all WINDLASS_TEST_SLATEDB=1     SlateDB in memory, in files and in a bucket, opened and served
+#   make test-all WINDLASS_TEST_CLUSTER=1 ARGS="-k 'cluster or spread'"     a Cluster of three that they start
+#   make test-all WINDLASS_TEST_CHROMIUM=/path/to/chromium ARGS=tests/browser     where the browser is, for the tests of pages
 
 PYTHON ?= python3
 ARGS ?=
@@ -26,6 +26,9 @@ VENV ?= .venv
 else
 VENV ?= .venv-$(notdir $(PYTHON))
 endif
+
+# What `make test` leaves out; pyproject.toml says what each of these markers means.
+QUICK := not (variant or exhaustive or fault or program or slow)
 
 RUN := $(VENV)/bin/python
 UV := .tools/bin/uv
@@ -42,7 +45,7 @@ export PIP_REQUIRE_VIRTUALENV := 0
 export PIP_ROOT_USER_ACTION := ignore
 
 .DEFAULT_GOAL := help
-.PHONY: help statement demo screenshots test test-lowest check format lint imports types mypy pyright examples bench proof build clean
+.PHONY: help statement demo screenshots test test-all test-lowest check format lint imports types mypy pyright examples bench proof build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,7 +56,10 @@ demo: $(VENV)/.ready ## watch a shop's jobs survive processes that are killed
 screenshots: $(VENV)/.ready ## take the pictures of the dashboard that the docs show; needs Chromium
 	$(RUN) -m docs.screenshots
 
-test: $(VENV)/.ready ## run the tests
+test: $(VENV)/.ready ## run the tests that take four minutes: every behaviour on every store
+	$(RUN) -W error -m pytest -n $(WORKERS) -m "$(QUICK)" $(ARGS)
+
+test-all: $(VENV)/.ready ## run all tests
 	$(RUN) -W error -m pytest -n $(WORKERS) $(ARGS)
 
 test-lowest: ## run the tests with the oldest versions that pyproject.toml allows

@@ -6,12 +6,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 import pytest
 
 from proofs.children import eventually
-from tests.each_store import LEAN, SERVED, STORES, behind, new_url, sessions_of
+from tests.each_store import SERVED, STORES, behind, new_url, sessions_of
+from tests.markers import mark
 from tests.postgres.cluster import cluster
 from tests.postgres.pgbouncer import through_pgbouncer
 from tests.servers import run
@@ -30,75 +30,10 @@ APART = {
     "test_a_job_may_be_cancelled_at_any_step_of_its_own_calls",
 }
 """What is served in a thread of its own: here the loop of the test stands still, or its tasks are counted."""
-WITH_SERVERS = {
-    *(
-        f"windlass.testing.conformance.{part}"
-        for part in (
-            "serving", "starting", "scheduler", "slots", "attempts", "surroundings", "contexts", "context_transactions",
-            "limits", "stopping", "tenants", "failing", "clocks",
-        )
-    ),
-    "tests.engine.test_hostile_handlers",
-}  # fmt: skip
-"""Where a server makes the calls that the other parts of the conformance suite make one by one."""
-HOSTILE_HERE = {"memory", "sqlite", "postgres"}
-"""Where handlers that do harm are shown: they harm the server, and the store hardly matters."""
-LONG = {
-    "test_a_server_that_is_wrong_about_the_time_decides_the_same[postgres-right]",
-    "test_a_server_that_is_wrong_about_the_time_decides_the_same[postgres-behind]",
-    "test_a_server_that_is_wrong_about_the_time_decides_the_same[postgres-behind and set forward]",
-    "test_a_server_that_is_wrong_about_the_time_decides_the_same[postgres-frozen]",
-}
-"""What takes many seconds on one store, and hardly differs from what is shown there anyway."""
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--calls", action="store_true", help="conformance of single calls alone, without that of servers")
-    parser.addoption("--half", choices=("first", "second"), help="of those calls only one half, always the same")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    functions = [item for item in items if isinstance(item, pytest.Function)]
-    with_servers = {item for item in functions if _module(item) in WITH_SERVERS}
-    for item in functions:
-        if LEAN and _is_left_to_others(item, with_server=item in with_servers):
-            item.add_marker(pytest.mark.slow)
-    if config.getoption("--calls"):
-        config.hook.pytest_deselected(items=list(with_servers))
-        items[:] = [item for item in items if item not in with_servers]
-    if half := config.getoption("--half"):
-        other = {item for item in functions if _is_of_the_suite(item) and _lot(item, 2) != (half == "second")}
-        config.hook.pytest_deselected(items=[item for item in items if item in other])
-        items[:] = [item for item in items if item not in other]
-
-
-def _is_left_to_others(item: pytest.Function, *, with_server: bool) -> bool:
-    """Whether what a test shows is shown on other stores, so that here it is for those who have the time."""
-    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    store = next((value for value in given if isinstance(value, str) and value in STORES), None)
-    if store is None:
-        return False
-    if item.name in LONG:
-        return True
-    if _module(item).endswith("test_hostile_handlers"):
-        return store not in HOSTILE_HERE
-    if store not in LEAN or not (_is_of_the_suite(item) or _module(item).startswith("tests.client.")):
-        return False
-    return with_server or _lot(item, len(LEAN)) != LEAN.index(store)
-
-
-def _is_of_the_suite(item: pytest.Function) -> bool:
-    return _module(item).startswith("windlass.testing.conformance.")
-
-
-def _lot(item: pytest.Function, lots: int) -> int:
-    """Return which of so many lots a test falls into, with all its parameters and in every run."""
-    return crc32(item.originalname.encode()) % lots
-
-
-def _module(item: pytest.Function) -> str:
-    function: Callable[..., object] = item.obj
-    return function.__module__
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark(items)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -48,21 +48,10 @@ _BEHIND: Final = {
 }
 SERVED: Final = tuple(_BEHIND)
 """Stores that are served over HTTP."""
-LEAN: Final = () if _ASKED else ("redis+spread", "slatedb+file", "slatedb+s3", "http+slatedb", "http+sqlite")
-"""Stores that differ from others by where jobs are kept, by the names of their keys, or by the way there. They share
-the conformance suite: each call is shown on one of them, and on all by slow tests, as is what servers make of the
-calls."""
-STORES: Final = _ASKED or (
-    "memory",
-    "sqlite",
-    "postgres",
-    "redis",
-    "slatedb+memory",
-    "http+memory",
-    *LEAN,
-)
-WHOLE: Final = tuple(store for store in STORES if store not in LEAN)
-"""Stores that everything is shown on."""
+VARIANTS: Final = () if _ASKED else ("redis+spread", "slatedb+file", "slatedb+s3", "http+slatedb", "http+sqlite")
+"""Stores that differ from others by where jobs are kept, by the names of their keys, or by the way there: tests on them
+are marked `variant`."""
+STORES: Final = _ASKED or ("memory", "sqlite", "postgres", "redis", "slatedb+memory", "http+memory", *VARIANTS)
 _numbers: Final = count(1)
 
 

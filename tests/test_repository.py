@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import windlass
+from tests.markers import MARKED
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACES = (".ci", "benchmarks", "docs", "examples", "packaging", "proofs", "src", "tests")
@@ -176,3 +177,20 @@ def test_the_package_is_described_as_in_the_first_sentence_of_the_readme() -> No
 
     assert first == f"Windlass is {project()['description'][:1].lower()}{project()['description'][1:]}"
     assert {"sqlite", "postgres", "redis", "slatedb", "cron"} <= set(project()["keywords"])
+
+
+def test_make_test_leaves_out_every_marker_but_that_of_the_conformance_suite() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    markers = {marker.partition(":")[0] for marker in settings["markers"]}
+
+    [left_out] = re.findall(r"^QUICK := not \((.*)\)$", text_of(ROOT / "Makefile"), re.MULTILINE)
+
+    assert set(left_out.split(" or ")) == markers - {"engine"}
+    assert set(MARKED) <= markers
+
+
+@pytest.mark.parametrize("modules", sorted({each for all_of_one in MARKED.values() for each in all_of_one}))
+def test_every_module_that_has_a_marker_is_there(modules: str) -> None:
+    folder = ROOT / "src" if modules.startswith("windlass.") else ROOT
+
+    assert list(folder.glob(f"{modules.replace('.', '/')}.py")), "tests/markers.py names what is not there"

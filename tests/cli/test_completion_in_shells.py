@@ -68,6 +68,7 @@ def test_every_shell_that_is_offered_is_tried() -> None:
     assert set(SHELLS) == set(WHERE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 def test_what_a_tab_completes_can_be_run(shell: str, tmp_path: Path) -> None:
     flags, setup = SHELLS[shell]

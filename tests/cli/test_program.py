@@ -121,6 +121,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["serve", "dashboard", "top"])
 def test_a_command_whose_extra_is_missing_has_help_and_names_the_extra(name: str, tmp_path: Path) -> None:
     def without_extras(*words: str) -> "subprocess.CompletedProcess[str]":

@@ -131,6 +131,7 @@ def test_a_worker_of_services_alone_runs_no_job(tmp_path: Path) -> None:
     assert jobs(tmp_path) == [("pending", 0, 0)]
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_jobs(tmp_path: Path) -> None:
     enqueue(tmp_path, "wait_for_file", {"name": "go"}, times=4)
     with Running(tmp_path, "--processes", "2", "--concurrency", "2") as running:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.client.given_moves import GONE, TO, everything, filled, in_memory, told
-from tests.each_store import WHOLE, new_url
+from tests.each_store import STORES, new_url
 from windlass import InvalidValue, NewJob, StoreMoved, connect
 from windlass.client.mover import move, undo
 from windlass.core.moving import Moved
@@ -39,7 +39,7 @@ async def test_all_that_waits_is_in_the_other_store_and_nothing_is_left(clock: F
         assert schedule.next_run_at == kept.next_run_at
 
 
-@pytest.mark.parametrize("store", WHOLE)
+@pytest.mark.parametrize("store", STORES)
 async def test_jobs_go_to_every_store_and_come_back_as_they_were(store: str, tmp_path: Path) -> None:
     # one that is served goes by its own clock
     clock = FakeClock(datetime.now(UTC))

@@ -63,6 +63,7 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
+@pytest.mark.slow
 async def test_a_mover_that_dies_at_any_step_loses_nothing_and_doubles_nothing(
     clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

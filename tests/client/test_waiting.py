@@ -231,6 +231,7 @@ async def test_a_settled_claim_is_not_told_that_it_is_lost(client: Client) -> No
     assert claim.cancelled.reason is None
 
 
+@pytest.mark.slow
 async def test_a_dropped_claim_is_watched_no_longer(
     client: Client, clock: FakeClock, looks: list[Collection[JobId]]
 ) -> None:

@@ -105,6 +105,7 @@ def test_the_pictures_that_are_shown_are_there(page: Path) -> None:
     assert all((page.parent / picture).is_file() for picture in shown)
 
 
+@pytest.mark.slow
 async def test_the_shop_of_the_pictures_fills_every_page() -> None:
     shop = StagedShop()
     async with shop.client:

@@ -239,6 +239,7 @@ async def test_waiting_for_replicas_needs_what_the_page_says(server: PrivateRedi
     assert "0 of 1 replicas have the write" in str(told.value.__cause__)
 
 
+@pytest.mark.slow
 async def test_what_the_page_says_is_enough_for_the_user_of_the_sentinels() -> None:
     with Sentinels() as there:
         for sentinel in there.sentinels:

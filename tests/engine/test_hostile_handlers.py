@@ -13,7 +13,7 @@ import pytest
 
 import windlass
 from proofs.children import eventually
-from tests.each_store import WHOLE, new_url
+from tests.each_store import STORES, new_url
 from tests.engine import hostile
 from windlass.app.handle import Handle
 from windlass.client.results import Completed
@@ -30,7 +30,7 @@ ON_TIME = 2.0
 """Seconds within which a neighbour is done, on a machine that does other things too."""
 
 
-@pytest.fixture(params=WHOLE)
+@pytest.fixture(params=STORES)
 def app(request: pytest.FixtureRequest) -> Iterator[windlass.App]:
     with new_url(request.param) as url:
         before = {thread.name for thread in threading.enumerate()}

@@ -56,6 +56,7 @@ async def test_an_error_in_the_middle_leaves_the_rest_and_tells_the_audit(monkey
     assert (left.dead, left.pending) == (2, CHUNK)
 
 
+@pytest.mark.slow
 async def test_a_process_that_stops_ends_between_two_chunks_and_says_how_far_it_came() -> None:
     async with an_app() as given:
         await died(given.client, BOOMS)

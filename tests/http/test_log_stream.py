@@ -211,6 +211,7 @@ async def test_a_log_that_cannot_be_told_is_refused() -> None:
     assert (unknown.status, unknown.error, odd.status) == (404, "job_not_found", 422)
 
 
+@pytest.mark.slow
 def test_a_line_comes_from_a_served_process_while_its_job_runs(tmp_path: Path) -> None:
     with Served(tmp_path, "sqlite:///jobs.db?synchronous=normal") as served:
         [made] = served.call("/api/v1/jobs", {"jobs": [{"queue": "q"}]})["jobs"]

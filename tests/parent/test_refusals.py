@@ -58,6 +58,7 @@ def test_what_the_app_opens_may_be_away_and_is_tried_again(tmp_path: Path) -> No
     assert "RuntimeError: what the app needs is away" in running.log()
 
 
+@pytest.mark.slow
 def test_a_store_that_nobody_can_reach_is_told_of_before_the_deadline(tmp_path: Path) -> None:
     with Running(tmp_path, "--url", "redis://me:secret@127.0.0.1:1?timeout=1.5") as running:
         running.says("nothing listens where the server at 127.0.0.1:1 should be")

@@ -11,7 +11,7 @@ import pytest
 
 pytest.register_assert_rewrite(*(f"windlass.testing.{part}" for part in ("compared", "schedule_rules", "machine")))
 
-from tests.each_store import LEAN, STORES, new_place  # noqa: E402 - the line above comes first
+from tests.each_store import STORES, VARIANTS, new_place  # noqa: E402 - the line above comes first
 from windlass.testing.machine import EXAMPLES, run_machine  # noqa: E402 - as above
 
 HERE: Final = {"memory": 75, "sqlite": 30, "redis": 22, "postgres": 15}
@@ -22,6 +22,7 @@ FARTHEST: Final = 3
 
 @pytest.mark.parametrize("store", STORES)
 def test_every_store_does_what_the_model_does(store: str) -> None:
-    wanted = EXAMPLES if "WINDLASS_EXAMPLES" in os.environ else HERE.get(store, FARTHEST if store in LEAN else FARTHER)
+    here = HERE.get(store, FARTHEST if store in VARIANTS else FARTHER)
+    wanted = EXAMPLES if "WINDLASS_EXAMPLES" in os.environ else here
 
     run_machine(lambda: new_place(store), examples=wanted)

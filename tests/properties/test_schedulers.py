@@ -4,6 +4,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,6 +72,7 @@ async def live_through(
     return clock.now(), watched, made
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(steps, st.sampled_from(RULES), st.sampled_from(["none", "one", "all"]))
 def test_each_due_time_makes_one_job_at_most_and_exactly_one_while_somebody_watches(

@@ -13,6 +13,7 @@ def cluster() -> Iterator[PrivateCluster]:
         yield cluster
 
 
+@pytest.mark.slow
 def test_keys_are_where_their_slot_is(cluster: PrivateCluster) -> None:
     slot = cluster.slot_of("{moved}|a")
 

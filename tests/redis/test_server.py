@@ -90,6 +90,7 @@ def test_a_store_of_a_test_that_failed_goes_too() -> None:
     assert [keys_of(url) for url in urls] == [set()]
 
 
+@pytest.mark.slow
 def test_a_store_goes_from_all_masters_of_a_cluster() -> None:
     with new_cluster_url(spread=True) as url:
         port = urlsplit(servers_of(url)[0]).port

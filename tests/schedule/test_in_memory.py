@@ -2,10 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from windlass import App
 from windlass.testing import FakeClock, in_memory
 
 
+@pytest.mark.slow
 async def test_declared_schedules_run_when_the_clock_says_so() -> None:
     app = App("sqlite:///not-touched.db")
     ran: list[datetime] = []

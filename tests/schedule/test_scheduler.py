@@ -406,6 +406,7 @@ async def test_it_can_be_started_and_stopped_by_many_at_once(client: Client, clo
     assert await due_times(client.store, "beat") == [begun + SECOND, begun + 2 * SECOND]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("url", ["memory://", "sqlite:///{}/jobs.db"])
 async def test_a_job_comes_at_its_due_time_by_the_real_clock(url: str, tmp_path: Path) -> None:
     """The bound is a wide one: how late it is on an idle machine is a matter of the benchmarks."""

@@ -213,6 +213,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["killed", "as usual"])
 def test_children_end_with_their_server(tmp_path: Path, how: str) -> None:
     # it returns when nobody holds the other end of stdout any more, as each child does while it lives

@@ -186,6 +186,7 @@ def test_where_a_browser_finds_it_is_a_name_that_is_let_in() -> None:
     assert url(host="::", allowed_hosts=["jobs.example.com"]) == "http://jobs.example.com:8701/"
 
 
+@pytest.mark.slow
 async def test_a_store_that_goes_away_is_told_of_and_comes_back_by_itself() -> None:
     serving = InProcess("memory://", clock=SystemClock(), rng=SystemRng())
     await serving.start()

@@ -57,6 +57,7 @@ async def get(app: ASGIApp, target: str, *headers: tuple[str, str]) -> Reply:
     return await ask(app, "GET", target, headers=[PAGE, *headers], host=HOST)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["web.py", "starlette_web.py", "asgi.py"])
 async def test_all_of_it_is_below_the_path_of_the_mount(program: str) -> None:
     async with an_application(program) as app:

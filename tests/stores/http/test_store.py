@@ -118,6 +118,7 @@ async def test_a_batch_that_is_too_large_for_one_call_is_refused_whole(bench: Be
     assert await bench.direct.stats(NAME) == []
 
 
+@pytest.mark.slow
 async def test_jobs_whose_payloads_are_too_large_for_one_reply_come_in_several(bench: Bench) -> None:
     """No reply has more than 64 MiB."""
     ids = [job.id for job in [a_job(NAME, payload=bytes(1 << 20)) for _ in range(56)] if await put(bench, job)]

@@ -87,6 +87,7 @@ async def test_a_refused_batch_leaves_nothing_behind() -> None:
         assert (await client.enqueue("email", b"free", unique=Unique("other", on_conflict="raise"))).created
 
 
+@pytest.mark.slow
 async def test_a_store_that_nobody_holds_is_freed_with_its_jobs() -> None:
     clock = FakeClock()
     store = MemoryStore(clock=clock, rng=SeededRng())

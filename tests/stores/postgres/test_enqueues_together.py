@@ -29,6 +29,7 @@ async def client(schema: str) -> AsyncIterator[Client]:
         yield client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [None, 60], ids=["alike", "of all sorts"])
 async def test_an_id_of_an_open_transaction_keeps_only_its_own_caller_waiting(
     client: Client, schema: str, delay: int | None

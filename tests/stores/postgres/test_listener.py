@@ -211,6 +211,7 @@ async def test_a_pooler_that_nobody_told_of_is_noticed(
     assert not connected
 
 
+@pytest.mark.slow
 async def test_a_connection_that_has_gone_dead_without_a_word_is_found_out(
     schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

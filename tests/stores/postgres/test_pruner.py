@@ -65,6 +65,7 @@ async def finished(outside: "asyncpg.Connection[Any]", count: int, *, later: tim
     await outside.execute(COUNTED, count)
 
 
+@pytest.mark.slow
 async def test_a_page_reads_no_more_for_those_that_went_before_it(
     schema: str, store: Store, outside: "asyncpg.Connection[Any]", monkeypatch: pytest.MonkeyPatch
 ) -> None:

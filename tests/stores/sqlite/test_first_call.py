@@ -333,6 +333,7 @@ async def enqueue_in_transactions(ledger: Ledger, url: str, path: Path) -> None:
     await client.close()
 
 
+@pytest.mark.slow
 def test_several_processes_begin_at_once_on_a_new_file(path: Path, url: str) -> None:
     began = time.monotonic()
     with Children(path.with_name("ledger")) as children:

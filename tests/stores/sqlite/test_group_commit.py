@@ -181,6 +181,7 @@ async def test_the_writer_lives_on_after_an_error(client: Client) -> None:
     assert (await client.stats("email")).pending == 1
 
 
+@pytest.mark.slow
 async def test_ten_thousand_jobs_are_an_ordinary_batch(client: Client) -> None:
     commits = Commits()
     await commits.together(client, [])

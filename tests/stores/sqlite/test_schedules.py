@@ -67,6 +67,7 @@ def firing(schedule: Schedule) -> Firing:
     return Firing(schedule.id, schedule.revision, [a_job()], schedule.next_run_at, NOW + HOUR)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "point, done",
     [
@@ -140,6 +141,7 @@ def many(path: Path, count: int) -> sqlite3.Connection:
     return connection
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 100])
 async def test_what_is_due_costs_the_same_among_ten_thousand(tmp_path: Path, limit: int) -> None:
     steps: dict[int, int] = {}
