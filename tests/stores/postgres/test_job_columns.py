@@ -1,5 +1,7 @@
 """The columns of a job in the statements, compared with the fields of the job and with what reads them by position."""
 
+from typing import Any
+
 from tests.api.given_jobs import FULL
 from tests.stores.columns import columns_read
 from windlass.core.job import STORED_FIELDS, WAITING_FIELDS
@@ -48,8 +50,8 @@ def test_a_claim_has_each_field_of_a_waiting_job() -> None:
 
 def test_each_column_becomes_the_field_of_its_name() -> None:
     stored = FULL._replace(history=(), log=(), damage=None)
-    columns = stored._asdict()
+    columns: dict[str, Any] = stored._asdict()
     columns |= {"state": str(stored.state), "headers": headers_text(stored.headers), "progress": PROGRESS}
 
-    row = JobRow(*(columns.get(name) for name in JobRow._fields))
+    row = JobRow._make(columns.get(name) for name in JobRow._fields)
     assert sound_job(row) == stored

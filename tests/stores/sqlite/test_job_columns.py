@@ -1,5 +1,7 @@
 """The columns of a job, compared with the fields of the job and with what reads and writes them by position."""
 
+from typing import Any
+
 from tests.api.given_jobs import FULL
 from tests.stores.columns import columns_read
 from windlass.core.duration import to_micros
@@ -51,8 +53,8 @@ def test_a_claim_has_each_field_of_a_waiting_job() -> None:
 
 def test_each_column_becomes_the_field_of_its_name() -> None:
     stored = FULL._replace(history=(), log=(), damage=None)
-    columns = stored._asdict() | {name: to_micros(getattr(stored, name)) for name in TIME_FIELDS}
+    columns: dict[str, Any] = stored._asdict() | {name: to_micros(getattr(stored, name)) for name in TIME_FIELDS}
     columns |= {"state": str(stored.state), "headers": headers_text(stored.headers), "progress": PROGRESS}
 
-    row = JobRow(*(columns.get(name) for name in JobRow._fields))
+    row = JobRow._make(columns.get(name) for name in JobRow._fields)
     assert sound_job(row) == stored
