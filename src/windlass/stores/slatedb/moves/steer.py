@@ -109,7 +109,7 @@ def _rescue(table: Table, record: Record, command: RescueClaims) -> Rescued:
     """Take one claim back; a damaged job becomes dead."""
     if record.damage is None:
         return steering.rescue(table, record, command.request, command.retention, table.now)
-    table.fail(record, table.now, "rescued", LEASE_EXPIRED)
+    table.stops_running(record, table.now, "rescued", LEASE_EXPIRED)
     table.queue(record.queue).count(RESCUED, record.kind, table.now)
     table.news.add(FLAGS)
     record.token = None

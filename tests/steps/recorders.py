@@ -1,0 +1,10 @@
+"""The recorder of each store; a store that has none is left out."""
+
+from typing import Final
+
+from tests.steps.python_recorder import recorded_memory
+from tests.steps.recording import Recorder
+
+RECORDERS: Final[dict[str, Recorder]] = {
+    "memory": recorded_memory,
+}
