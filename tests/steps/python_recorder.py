@@ -1,19 +1,23 @@
 """Recorders of the stores that hold jobs as records of Python: memory and SlateDB."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any
+from itertools import count
+from typing import Any, Final
 
 import pytest
 
+from tests.slatedb.engine import begin_engine
 from tests.steps.recording import ENDS, STARTS_RUNNING, STARTS_WAITING, STOPS_RUNNING, Step
 from windlass.connect import open_store
 from windlass.core.store import Store
 from windlass.kit.moves.record import Record
 from windlass.kit.moves.table import Table
 from windlass.testing import FakeClock, SeededRng
+
+_numbers: Final = count(1)
 
 
 @dataclass
@@ -46,9 +50,19 @@ def _noted(name: str, step: Callable[..., None], found: list[Step]) -> Callable[
     return noted
 
 
+def recorded_memory(clock: FakeClock) -> AbstractAsyncContextManager[PythonRecording]:
+    return recorded("memory://", clock)
+
+
+def recorded_slatedb(clock: FakeClock) -> AbstractAsyncContextManager[PythonRecording]:
+    begin_engine()
+    return recorded(f"slatedb+memory://steps-{next(_numbers)}", clock)
+
+
 @asynccontextmanager
-async def recorded_memory(clock: FakeClock) -> AsyncIterator[PythonRecording]:
-    store = open_store("memory://", clock=clock, rng=SeededRng())
+async def recorded(url: str, clock: FakeClock) -> AsyncIterator[PythonRecording]:
+    """Open a store, and note the steps of its jobs."""
+    store = open_store(url, clock=clock, rng=SeededRng())
     recording = PythonRecording(store)
     with watched_table(recording.found):
         await store.open()

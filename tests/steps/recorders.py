@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from tests.steps.python_recorder import recorded_memory
+from tests.steps.python_recorder import recorded_memory, recorded_slatedb
 from tests.steps.recording import Recorder
 
 RECORDERS: Final[dict[str, Recorder]] = {
     "memory": recorded_memory,
+    "slatedb": recorded_slatedb,
 }

@@ -1,26 +1,12 @@
 """Every change of a job's state goes through the four steps, on every store."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
-from tests.steps.recorders import RECORDERS
 from tests.steps.recording import ENDS, STARTS_RUNNING, STARTS_WAITING, STOPS_RUNNING, Recording
 from tests.steps.transitions import KIND, QUEUE, TRANSITIONS, Scene, Transition
 from windlass.core.filters import JobFilter
 from windlass.core.states import MOVES, State
 from windlass.testing import FakeClock
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture(params=RECORDERS)
-async def recording(request: pytest.FixtureRequest, clock: FakeClock) -> AsyncIterator[Recording]:
-    async with RECORDERS[request.param](clock) as recording:
-        yield recording
 
 
 def _name_of(transition: Transition) -> str:

@@ -68,8 +68,8 @@ async def reschedule(table: Table, command: RescheduleJobs) -> list[Changed]:
 async def set_queue_settings(table: Table, command: SetQueueSettings) -> None:
     """Set settings of a queue, such as whether it gives claims."""
     queue = table.queue(command.queue)
+    queue.set_settings(queue.settings.changed(command.settings, command.layer))
     if command.settings.paused is not None:
-        queue.set_paused(paused=command.settings.paused)
         table.news.add(PAUSES if command.settings.paused else queue.topic)
 
 
