@@ -14,7 +14,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Claim, Enqueued, Failure, Note, Token
 from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import HeldKey, Moved, Parcel
-from windlass.core.requests import ClaimRequest, KvWrite, Renewed, Rescued, RescueRequest, Settlement
+from windlass.core.requests import Claimed, ClaimRequest, KvWrite, Renewed, Rescued, RescueRequest, Settlement
 from windlass.core.retention import Keep, Retention
 from windlass.core.schedule import Fired, Firing, Schedule
 from windlass.core.stats import TimingCount
@@ -332,6 +332,8 @@ def alike(answer: object) -> object:
     match answer:
         case Enqueued():
             return answer.created
+        case Claimed():
+            return [*map(alike, answer.jobs)]
         case Claim():
             return answer.job.kind, answer.job.attempt, answer.delivery
         case Renewed():

@@ -8,7 +8,7 @@ from windlass.core.duration import later
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, LogLine, Note, Token
 from windlass.core.names import LOG_LINES_KEPT, MAX_LOG_LINE, shortened
-from windlass.core.requests import ClaimRequest, Renewed
+from windlass.core.requests import ClaimRequest, Renewed, Settled
 from windlass.core.states import State
 from windlass.kit.moves.record import Record
 from windlass.kit.moves.table import Table
@@ -21,10 +21,7 @@ def claim(table: Table, ready: Sequence[Record], request: ClaimRequest, rng: Rng
     lease_expires_at = later(now, request.lease)
     claims: list[Claim] = []
     for record, token in zip(ready, _tokens(rng, len(ready)), strict=True):
-        _start(table, record, token, now)
-        record.worker = request.worker
-        record.lease_expires_at = lease_expires_at
-        table.queue(record.queue).place(record, State.RUNNING)
+        table.starts_running(record, token, request.worker, lease_expires_at, now)
         claims.append(Claim(record.job(), token))
     return claims
 
@@ -34,19 +31,10 @@ def _tokens(rng: Rng, many: int) -> list[Token]:
     return [Token(digits[at : at + 2 * TOKEN_BYTES]) for at in range(0, len(digits), 2 * TOKEN_BYTES)]
 
 
-def _start(table: Table, record: Record, token: Token, now: datetime) -> None:
-    record.attempt += 1
-    record.delivery += 1
-    record.claimed_at = now
-    record.token = token
-    record.progress = None
-    table.holds.free_at_claim(record)
-
-
 def still_held(table: Table, claims: Sequence[tuple[JobId, Token]]) -> list[Claim]:
     """Return those of an earlier answer that still hold their job."""
     held = [(table.holder_of(job_id, token), token) for job_id, token in claims]
-    return [Claim(record.job(), token) for record, token in held if record is not None]
+    return [Claim(record.job(), token) for record, token in held if not isinstance(record, Settled)]
 
 
 def renew(table: Table, claims: Sequence[tuple[JobId, Token]], lease: timedelta, now: datetime) -> list[Renewed | None]:
@@ -55,7 +43,7 @@ def renew(table: Table, claims: Sequence[tuple[JobId, Token]], lease: timedelta,
     renewed: list[Renewed | None] = []
     for job_id, token in claims:
         record = table.holder_of(job_id, token)
-        if record is None:
+        if isinstance(record, Settled):
             renewed.append(None)
             continue
         record.lease_expires_at = lease_expires_at
@@ -67,7 +55,7 @@ def renew(table: Table, claims: Sequence[tuple[JobId, Token]], lease: timedelta,
 def note(table: Table, written: Note, now: datetime) -> bool:
     """Write progress and log lines of a running job; False when the token no longer holds."""
     record = table.holder_of(written.job_id, written.token)
-    if record is None:
+    if isinstance(record, Settled):
         return False
     if written.progress is not None:
         record.progress = written.progress

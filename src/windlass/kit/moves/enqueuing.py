@@ -12,7 +12,7 @@ from windlass.core.unique import Hold
 from windlass.kit.job_ids import check_repeat
 from windlass.kit.moves.holds import Holder, holder_for, live, refuse
 from windlass.kit.moves.record import Record
-from windlass.kit.moves.table import ENQUEUED, Table
+from windlass.kit.moves.table import Table
 
 
 def enqueue(table: Table, jobs: Sequence[PreparedJob], now: datetime) -> list[Enqueued]:
@@ -104,13 +104,7 @@ def put(table: Table, jobs: Sequence[PreparedJob], now: datetime) -> list[Enqueu
 def _create(table: Table, job: PreparedJob, now: datetime) -> None:
     run_at = now if job.run_at is None and job.delay is None else _run_at(job, now)
     record = table.add(job, now, run_at)
-    queue = table.queue(job.queue)
-    if run_at is now:
-        queue.join(record)
-    else:
-        queue.place(record, State.PENDING if run_at <= now else State.SCHEDULED)
-    queue.count(ENQUEUED, job.kind, now)
-    table.news.add(queue.topic)
+    table.starts_waiting(record, State.PENDING if run_at <= now else State.SCHEDULED, now, is_new=True)
     if job.unique is not None:
         table.holds.take(job.unique, job.id, now)
     if job.kv:
@@ -123,7 +117,7 @@ def _hit(table: Table, job: PreparedJob, hold: Hold, holder: Holder, now: dateti
         return
     _replace(record, job, hold)
     table.holds.rewrite(hold.name, holder, hold.digest)
-    table.wait(record, _run_at(job, now), now)
+    table.wait_for(record, _run_at(job, now), now)
     table.put_values(job.kv)
 
 

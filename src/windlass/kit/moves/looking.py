@@ -1,10 +1,12 @@
 """What people see of a record, and of a store."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from windlass.core.filters import JobFilter
 from windlass.core.looks import Finding, Glance
 from windlass.core.moving import Moved
+from windlass.core.queue_settings import SettingsRow
 from windlass.core.states import State
 from windlass.kit.moves.record import Record
 
@@ -20,6 +22,20 @@ def of_move(moved: Moved | None) -> list[Finding]:
         return []
     said = f"nothing new begins here: its jobs go to {moved.to}"
     return [Finding("moved", "warning", said, f"let programs connect to {moved.to}")]
+
+
+def of_settings(rows: Iterable[tuple[str, SettingsRow]]) -> list[Finding]:
+    """Return what `doctor` says of queues whose settings cannot be read."""
+    return [
+        Finding(
+            "settings",
+            "error",
+            f"the settings of queue {queue!r} are damaged ({' and '.join(row.damaged)}): what is damaged is not set",
+            f"set them again, for example by `windlass queues pause {queue}` or `windlass queues resume {queue}`",
+        )
+        for queue, row in rows
+        if row.damaged
+    ]
 
 
 def glance(record: Record) -> Glance:

@@ -11,7 +11,7 @@ from windlass.core.unique import Hold
 from windlass.kit.job_ids import check_repeats
 from windlass.kit.moves.holds import Holds
 from windlass.kit.moves.record import Record, record_of
-from windlass.kit.moves.table import ENQUEUED, Table
+from windlass.kit.moves.table import Table
 
 
 def goes_by(moved: Moved | None, move: str | None) -> bool:
@@ -48,11 +48,9 @@ def _unpack(table: Table, job: Job, key: HeldKey | None, now: datetime) -> None:
     if key is not None and not table.holds.take_over(key, now):
         record.hold = record.unique_key = None
     table.take_in(record)
-    queue = table.queue(job.queue)
     # one that has come due meanwhile is promoted by the next claim, as any other
-    queue.place(record, State.SCHEDULED if job.state is State.SCHEDULED else State.PENDING)
-    queue.count(ENQUEUED, job.kind, now)
-    table.news.add(queue.topic)
+    state = State.SCHEDULED if job.state is State.SCHEDULED else State.PENDING
+    table.starts_waiting(record, state, now, is_new=True)
 
 
 def _hold(job: Job, key: HeldKey) -> Hold:

@@ -30,6 +30,7 @@ class Record(msgspec.Struct, gc=False, array_like=True):
     `token` is that of the last claim until the job is claimed again or rescued, so a repeated settlement is known
     by it. `hold` is the key that the job holds or could take back. `place` is where a store in memory lets it stand.
     `damage` is what could not be read of a stored record: no worker is given such a job.
+    `has_followers` says that other jobs wait for the end of this one.
     A record leads to nothing that leads back to it, so the garbage collector need not look at it: with a million jobs
     that is what takes its time.
     """
@@ -69,6 +70,7 @@ class Record(msgspec.Struct, gc=False, array_like=True):
     log: tuple[LogLine, ...] = ()
     details: tuple[tuple[Count, str | None, Moment | None], ...] = ()
     damage: str | None = None
+    has_followers: bool = False
 
     def job(self, history: tuple[Delivery, ...] = (), log: tuple[LogLine, ...] = ()) -> Job:
         """Return the job as it is now."""

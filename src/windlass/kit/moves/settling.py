@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import assert_never
 
-from windlass.core import fence
 from windlass.core.duration import later
 from windlass.core.errors import JobConflict
 from windlass.core.requests import Settled, Settlement, SettleResult
@@ -17,11 +16,9 @@ from windlass.kit.moves.table import RETRIED, Table
 
 def settle(table: Table, settlement: Settlement, now: datetime) -> SettleResult:
     """Write how one claim ended, with its `then` jobs and values, or nothing of it."""
-    record = table.jobs.get(settlement.job_id)
-    if record is None:
-        return Settled.LOST
-    if (refusal := fence.refusal(record.state, record.token, settlement.token)) is not None:
-        return refusal
+    record = table.holder_of(settlement.job_id, settlement.token)
+    if isinstance(record, Settled):
+        return record
     if settlement.then:
         try:
             _check_then(table, record, settlement, now)
@@ -57,24 +54,24 @@ def _write(table: Table, record: Record, settlement: Settlement, now: datetime) 
     match settlement.verdict:
         case ToSucceeded(result, codec):
             record.result, record.result_codec = result, codec
-            record.end_delivery(now, "succeeded", None)
-            table.end(record, State.SUCCEEDED, now, keep=settlement.keep)
+            table.stops_running(record, now, "succeeded")
+            table.ends(record, State.SUCCEEDED, now, keep=settlement.keep)
         case ToDead(failure):
-            table.fail(record, now, "failed", failure)
-            table.end(record, State.DEAD, now, keep=settlement.keep)
+            table.stops_running(record, now, "failed", failure)
+            table.ends(record, State.DEAD, now, keep=settlement.keep)
         case ToCancelled(reason):
-            record.end_delivery(now, "cancelled", None)
+            table.stops_running(record, now, "cancelled")
             record.last_error = reason
-            table.end(record, State.CANCELLED, now, keep=settlement.keep)
+            table.ends(record, State.CANCELLED, now, keep=settlement.keep)
         case ToRetry(delay, failure):
-            table.fail(record, now, "failed", failure)
+            table.stops_running(record, now, "failed", failure)
             table.queue(record.queue).count(RETRIED, record.kind, now)
             table.holds.give_up(record)
-            table.wait(record, later(now, delay), now)
+            table.wait_for(record, later(now, delay), now)
         case ToSnoozed(delay):
-            _give_attempt_back(record, now, "snoozed")
+            _give_attempt_back(table, record, now, "snoozed")
             table.holds.give_up(record)
-            table.wait(record, later(now, delay), now)
+            table.wait_for(record, later(now, delay), now)
         case ToReleased():
             _release(table, record, settlement, now)
         case _:
@@ -82,14 +79,14 @@ def _write(table: Table, record: Record, settlement: Settlement, now: datetime) 
 
 
 def _release(table: Table, record: Record, settlement: Settlement, now: datetime) -> None:
-    _give_attempt_back(record, now, "released")
+    _give_attempt_back(table, record, now, "released")
     if _returns_unstarted(settlement):
         table.holds.take_back(record, now)
     else:
         table.holds.give_up(record)
-    table.wait(record, record.run_at, now)
+    table.wait_for(record, record.run_at, now)
 
 
-def _give_attempt_back(record: Record, now: datetime, outcome: str) -> None:
-    record.end_delivery(now, outcome, None)
+def _give_attempt_back(table: Table, record: Record, now: datetime, outcome: str) -> None:
+    table.stops_running(record, now, outcome)
     record.attempt -= 1

@@ -23,7 +23,7 @@ def cancel(table: Table, job_id: JobId, retention: Retention, now: datetime) -> 
         table.changed(record)
         table.news.add(FLAGS)
         return CancelOutcome.REQUESTED
-    table.end(record, State.CANCELLED, now, keep=retention.keeps(record.queue, State.CANCELLED))
+    table.ends(record, State.CANCELLED, now, keep=retention.keeps(record.queue, State.CANCELLED))
     return CancelOutcome.REMOVED
 
 
@@ -40,7 +40,7 @@ def retry(table: Table, job_id: JobId, now: datetime) -> Changed:
     record.attempt = 0
     record.last_error = record.finished_at = record.result = record.result_codec = None
     record.cancel_requested = False
-    table.wait(record, now, now)
+    table.wait_for(record, now, now)
     return Changed.DONE
 
 
@@ -73,7 +73,7 @@ def reschedule(table: Table, job_id: JobId, run_at: datetime | None, now: dateti
         return Changed.NOT_FOUND
     if not record.state.waiting:
         return Changed.WRONG_STATE
-    table.wait(record, now if run_at is None else max(run_at, now), now)
+    table.wait_for(record, now if run_at is None else max(run_at, now), now)
     return Changed.DONE
 
 
@@ -81,16 +81,16 @@ def rescue(table: Table, record: Record, request: RescueRequest, retention: Rete
     """Take one claim back: to pending now while attempts are left, else to dead."""
     dead = request.to == "dead" or record.attempt >= record.max_attempts
     failure = ORPHANED if request.force and request.to == "dead" else LEASE_EXPIRED
-    table.fail(record, now, "rescued", failure)
+    table.stops_running(record, now, "rescued", failure)
     table.queue(record.queue).count(RESCUED, record.kind, now)
     record.token = None
     # whoever held it may be waiting for news that it should stop
     table.news.add(FLAGS)
     if dead:
-        table.end(record, State.DEAD, now, keep=retention.keeps(record.queue, State.DEAD))
+        table.ends(record, State.DEAD, now, keep=retention.keeps(record.queue, State.DEAD))
         return Rescued(record.id, State.DEAD)
     table.holds.give_up(record)
-    table.wait(record, now, now)
+    table.wait_for(record, now, now)
     return Rescued(record.id, State.PENDING)
 
 

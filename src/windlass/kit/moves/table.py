@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, Protocol
 
+from windlass.core import fence
 from windlass.core.ids import JobId
 from windlass.core.job import Failure, PreparedJob, Token
+from windlass.core.requests import Settled
 from windlass.core.states import State
 from windlass.core.topics import ENDS, Topic
 from windlass.kit.moves.holds import Holds
@@ -73,21 +75,62 @@ class Table(ABC):
     def put_values(self, values: Mapping[bytes, bytes | None]) -> None:
         """Write the caller's own values; None deletes."""
 
-    def holder_of(self, job_id: JobId, token: Token) -> Record | None:
-        """Return the job if this token holds it."""
+    def holder_of(self, job_id: JobId, token: Token) -> Record | Settled:
+        """Return the job that a token holds, or why it holds none: the one fence of whatever a claim may write."""
         record = self.jobs.get(job_id)
-        return record if record is not None and record.state is State.RUNNING and record.token == token else None
+        return Settled.LOST if record is None else fence.refusal(record.state, record.token, token) or record
 
-    def wait(self, record: Record, run_at: datetime, now: datetime) -> None:
-        """Let a job wait for `run_at`: pending when that has come, else scheduled."""
-        record.run_at = run_at
-        record.claimed_at = record.lease_expires_at = record.worker = None
+    # the four steps: whatever changes the state of a job goes through one of them, or two
+
+    def starts_waiting(
+        self, record: Record, state: State, now: datetime, *, is_new: bool = False, ring: bool = True
+    ) -> None:
+        """Let a job wait, pending or scheduled: a new one, one that waited for another time, or one that ran or ended.
+
+        `record.state` is the state before, unless it `is_new`. With `ring` all that wait for jobs are woken.
+        """
         queue = self.queue(record.queue)
-        queue.place(record, State.PENDING if run_at <= now else State.SCHEDULED)
-        self.news.add(queue.topic)
+        if is_new:
+            queue.count(ENQUEUED, record.kind, now)
+        if is_new and state is State.PENDING:
+            queue.join(record)
+        else:
+            queue.place(record, state)
+        if ring:
+            self.news.add(queue.topic)
 
-    def end(self, record: Record, state: State, now: datetime, *, keep: bool) -> None:
-        """End a job: its key is free unless held by time, and its record goes at once if it is not kept."""
+    def starts_running(
+        self, record: Record, token: Token, worker: str | None, lease_expires_at: datetime, now: datetime
+    ) -> None:
+        """Give a pending job to the holder of a token."""
+        record.attempt += 1
+        record.delivery += 1
+        record.claimed_at = now
+        record.lease_expires_at = lease_expires_at
+        record.worker = worker
+        record.token = token
+        record.progress = None
+        self.holds.free_at_claim(record)
+        self.queue(record.queue).place(record, State.RUNNING)
+
+    def stops_running(
+        self, record: Record, now: datetime, outcome: str, failure: Failure | None = None, *, ring: bool = False
+    ) -> None:
+        """Write how the delivery of a running job ended, which waits again or ends next.
+
+        With `ring` all that wait for jobs of its queue are woken.
+        """
+        record.end_delivery(now, outcome, failure)
+        if failure is not None:
+            record.last_error = failure.summary
+        if ring:
+            self.news.add(self.queue(record.queue).topic)
+
+    def ends(self, record: Record, state: State, now: datetime, *, keep: bool) -> None:
+        """End a job: its key is free unless held by time, and its record goes at once if it is not kept.
+
+        `record.state` is the state before.
+        """
         self.holds.free(record)
         self.holds.give_up(record)
         record.finished_at = now
@@ -100,7 +143,8 @@ class Table(ABC):
             self.remove(record)
         self.news.add(ENDS)
 
-    def fail(self, record: Record, now: datetime, outcome: str, failure: Failure) -> None:
-        """Write that a delivery failed, and why."""
-        record.end_delivery(now, outcome, failure)
-        record.last_error = failure.summary
+    def wait_for(self, record: Record, run_at: datetime, now: datetime) -> None:
+        """Let a job that nobody holds wait for `run_at`: pending when that has come, else scheduled."""
+        record.run_at = run_at
+        record.claimed_at = record.lease_expires_at = record.worker = None
+        self.starts_waiting(record, State.PENDING if run_at <= now else State.SCHEDULED, now)

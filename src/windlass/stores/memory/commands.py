@@ -20,7 +20,11 @@ def enqueue(state: MemoryState, command: commands.EnqueueJobs) -> list[Enqueued]
 
 def claim(state: MemoryState, command: commands.ClaimJobs) -> Claimed:
     """Give ready jobs to the caller."""
-    ready = queues.ready(state.table.queues, command.request, state.now)
+    known = (state.table.queues.get(name) for name in dict.fromkeys(command.request.queues))
+    giving = [queue for queue in known if queue is not None and not queue.paused]
+    for queue in giving:
+        maintenance.promote_queue(state, queue)
+    ready = queues.ready(giving, command.request)
     return Claimed(claiming.claim(state.table, ready, command.request, state.rng, state.now))
 
 

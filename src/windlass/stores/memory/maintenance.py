@@ -32,10 +32,19 @@ def promote(state: MemoryState, command: PromoteJobs) -> int:
     """Make scheduled jobs that have come due pending."""
     done = 0
     for queue in state.table.queues.values():
-        promoted = queue.promote(state.now, command.limit - done)
+        promoted = promote_queue(state, queue, command.limit - done)
         if promoted:
             state.table.news.add(queue.topic)
         done += promoted
+    return done
+
+
+def promote_queue(state: MemoryState, queue: Queue, limit: int | None = None) -> int:
+    """Make scheduled jobs of a queue that have come due pending, the earliest first; return how many."""
+    done = 0
+    while done != limit and (record := queue.due.first()) is not None and record.run_at <= state.now:
+        state.table.starts_waiting(record, State.PENDING, state.now, ring=False)
+        done += 1
     return done
 
 

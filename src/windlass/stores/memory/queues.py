@@ -1,6 +1,6 @@
 """One queue: the lines that its jobs stand in, and what it counted."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from heapq import heapify, heappop, heappush, heapreplace
 
@@ -130,14 +130,6 @@ class Queue:
             line = self._lines[kind] = Line()
         return line
 
-    def promote(self, now: datetime, limit: int | None = None) -> int:
-        """Make scheduled jobs that have come due pending, the earliest first; return how many."""
-        done = 0
-        while done != limit and (record := self.due.first()) is not None and record.run_at <= now:
-            self.place(record, State.PENDING)
-            done += 1
-        return done
-
     def heads(self, kinds: Collection[str | None] | None) -> Iterator[Record]:
         """Give the most urgent pending job of each of these kinds, or of all."""
         wanted = list(self._lines) if kinds is None else [kind for kind in set(kinds) if kind in self._lines]
@@ -206,12 +198,8 @@ def _urgency(record: Record, queue: Queue) -> tuple[int, datetime, int, Record, 
     return record.priority, record.run_at, record.seq, record, queue
 
 
-def ready(table_queues: Mapping[str, Queue], request: ClaimRequest, now: datetime) -> list[Record]:
+def ready(queues: Sequence[Queue], request: ClaimRequest) -> list[Record]:
     """Take the jobs to be given out of their lines: the queues one after the other, or all as if they were one."""
-    known = (table_queues.get(name) for name in dict.fromkeys(request.queues))
-    queues = [queue for queue in known if queue is not None and not queue.paused]
-    for queue in queues:
-        queue.promote(now)
     if request.by_priority:
         return take_ready(queues, request.kinds, request.limit)
     taken: list[Record] = []

@@ -7,7 +7,7 @@ from windlass.core.looks import Finding
 from windlass.core.queries import CheckStore
 from windlass.core.states import State
 from windlass.kit.damage import DECODE_ERRORS
-from windlass.kit.moves.looking import of_move
+from windlass.kit.moves.looking import of_move, of_settings
 from windlass.stores.slatedb import engine_clock, keys, records
 from windlass.stores.slatedb.address import Address
 from windlass.stores.slatedb.opening import LAYOUT
@@ -34,6 +34,7 @@ async def check(state: ReadState, query: CheckStore) -> list[Finding]:
         await _layout(view),
         await _counts(view, queues, follows=address.look),
         _jobs(queues),
+        *of_settings((name, kept.kept_settings) for name, kept in queues),
         *of_move(await read_moved(view)),
     ]
 

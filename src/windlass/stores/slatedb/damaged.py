@@ -37,7 +37,7 @@ log: Final = DamageLog(logger)
 Row: TypeAlias = tuple[bytes, bytes]
 
 _FIELDS: Final = Record.__struct_fields__
-_BESIDE_JOB: Final[dict[str, object]] = {"hold": None, "token": None, "place": 0, "details": ()}
+_BESIDE_JOB: Final[dict[str, object]] = {"hold": None, "token": None, "place": 0, "details": (), "has_followers": False}
 """The fields of a record that a job does not have, with their stand-ins."""
 _OPTIONAL: Final = dict(zip(_FIELDS[-len(Record.__struct_defaults__) :], Record.__struct_defaults__, strict=True))
 _ABSENT: Final = {**dict.fromkeys(_FIELDS, MISSING), **_OPTIONAL}

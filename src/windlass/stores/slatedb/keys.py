@@ -14,7 +14,7 @@ so that each service reads from the front and stops at what is not due yet:
 | `d` | queue, run time, sequence number, job id | nothing: a scheduled job |
 | `r` | queue, end of the lease, sequence number, job id | nothing: a running job |
 | `e` | queue, state, time of the end, sequence number, job id | nothing: a finished job |
-| `q` | queue | its counts, and whether it is paused |
+| `q` | queue | its counts, and its settings, such as whether it is paused |
 | `t` | minute, queue, kind | what happened in that minute |
 | `h` | minute, queue, kind | how long attempts took in that minute |
 | `u` | name of a unique key | who holds it |

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final, TypeAlias
 
 from windlass.core.queries import CountWaiting, GetMinutes, GetQueueSettings, GetStats, GetTimings, ListKinds
-from windlass.core.queue_settings import StoredSettings
+from windlass.core.queue_settings import NO_SETTINGS, StoredSettings
 from windlass.core.states import State
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.stores.slatedb import keys, records
@@ -104,7 +104,8 @@ async def queue_settings(state: ReadState, query: GetQueueSettings) -> dict[str,
     view, wanted = state.view, [keys.queue_record(queue) for queue in query.queues]
     values = zip(query.queues, wanted, await gets(view, wanted), strict=True)
     found = {queue: await read_row(view, key, value) for queue, key, value in values if value is not None}
-    return {queue: StoredSettings(paused=True) for queue, kept in found.items() if kept.paused}
+    settings = {queue: kept.settings.settings for queue, kept in found.items()}
+    return {queue: each for queue, each in settings.items() if each != NO_SETTINGS}
 
 
 async def kinds(state: ReadState, query: ListKinds) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from windlass.core.queue_settings import SettingsRow
 from windlass.core.states import ENDS, State
 from windlass.core.topics import queue_topic
 from windlass.kit.moves.record import Record
@@ -20,13 +21,14 @@ class Queue:
     `lines` counts the pending jobs by kind, `standing` all jobs by state. `touch` is told of every change.
     """
 
-    __slots__ = ("_table", "_touch", "lines", "name", "paused", "standing", "topic", "totals")
+    __slots__ = ("_table", "_touch", "lines", "name", "paused", "settings", "standing", "topic", "totals")
 
     def __init__(self, table: "Table", name: str, kept: QueueRecord, touch: Callable[["Queue"], None]) -> None:
         self._table = table
         self._touch = touch
         self.name = name
         self.topic = queue_topic(name)
+        self.settings = kept.settings
         self.paused = kept.paused
         self.lines = dict(kept.lines)
         self.standing = {
@@ -52,6 +54,7 @@ class Queue:
             list(self.lines.items()),
             self.totals,
             [(index, begin) for index in self.indexes() if (begin := self._table.begin_of(index)) is not None],
+            self.settings,
         )
 
     def indexes(self) -> Iterator[bytes]:
@@ -65,9 +68,10 @@ class Queue:
             if self.standing[state]:
                 yield keys.ends(self.name, state)
 
-    def set_paused(self, *, paused: bool) -> None:
-        """Stop or start giving claims."""
-        self.paused = paused
+    def set_settings(self, settings: SettingsRow) -> None:
+        """Keep other settings, which each claim reads."""
+        self.settings = settings
+        self.paused = settings.settings.paused is True
         self._touch(self)
 
     def join(self, record: Record) -> None:

@@ -14,6 +14,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, LogLine, Token
 from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import Moved, Unpacked
+from windlass.core.queue_settings import NO_ROW, SettingsRow, StoredSettings
 from windlass.core.schedule import Schedule
 from windlass.core.states import State
 from windlass.kit.damage import shown
@@ -158,7 +159,7 @@ class QueueRecord(msgspec.Struct, array_like=True):
     """A queue: its jobs by state, its pending jobs by kind (None for raw ones), and what ever happened on it.
 
     `begins` says of its indexes where they begin, at this moment and until the record is written again: whoever opens
-    the database need not look for it among the graves.
+    the database need not look for it among the graves. `paused` is what the settings say, for earlier releases.
     """
 
     paused: bool = False
@@ -170,6 +171,15 @@ class QueueRecord(msgspec.Struct, array_like=True):
     lines: list[tuple[str | None, Count]] = msgspec.field(default_factory=list[tuple[str | None, int]])
     totals: Counts = msgspec.field(default_factory=lambda: [0] * 6)
     begins: list[tuple[bytes, bytes]] = msgspec.field(default_factory=list[tuple[bytes, bytes]])
+    kept_settings: SettingsRow = NO_ROW
+
+    @property
+    def settings(self) -> SettingsRow:
+        """The settings of the queue; an earlier release, which knew the pause alone, may have written it last."""
+        row = self.kept_settings
+        if (row.settings.paused is True) == self.paused:
+            return row
+        return row.changed(StoredSettings(paused=self.paused), "override")
 
     @property
     def pending(self) -> int:

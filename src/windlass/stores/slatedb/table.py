@@ -331,7 +331,7 @@ class Table(table.Table):
     def set_aside(self, record: Record) -> None:
         """Make a job dead that no worker can run, as its record is damaged."""
         record.last_error = reason = dead_reason(record.damage or "")
-        self.end(record, State.DEAD, self.now, keep=True)
+        self.ends(record, State.DEAD, self.now, keep=True)
         logger.error("job %s of queue %r is dead: %s", record.id, record.queue, reason)
 
     async def mend(self, ids: Iterable[JobId]) -> None:

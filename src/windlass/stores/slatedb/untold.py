@@ -56,7 +56,7 @@ class Untold:
         with self._guard:
             kept = list(self._kept)
         await table.find((job_id for job_id, _ in kept), parts=())
-        lost = [each for each in kept if table.holder_of(*each) is not None]
+        lost = [each for each in kept if not isinstance(table.holder_of(*each), Settled)]
         table.rest()
         with self._guard:
             for each in lost:

@@ -116,7 +116,7 @@ async def promote_queue(table: Table, queue: Queue, limit: int) -> int:
     found = await table.records(due, parts=())
     for record in found:
         if record.damage is None:
-            queue.place(record, State.PENDING)
+            table.starts_waiting(record, State.PENDING, table.now, ring=False)
         else:
             # its line is not known
             table.set_aside(record)

@@ -68,8 +68,8 @@ async def reschedule(table: Table, command: RescheduleJobs) -> list[Changed]:
 async def set_queue_settings(table: Table, command: SetQueueSettings) -> None:
     """Set settings of a queue, such as whether it gives claims."""
     queue = table.queue(command.queue)
+    queue.set_settings(queue.settings.changed(command.settings, command.layer))
     if command.settings.paused is not None:
-        queue.set_paused(paused=command.settings.paused)
         table.news.add(PAUSES if command.settings.paused else queue.topic)
 
 
@@ -109,7 +109,7 @@ def _rescue(table: Table, record: Record, command: RescueClaims) -> Rescued:
     """Take one claim back; a damaged job becomes dead."""
     if record.damage is None:
         return steering.rescue(table, record, command.request, command.retention, table.now)
-    table.fail(record, table.now, "rescued", LEASE_EXPIRED)
+    table.stops_running(record, table.now, "rescued", LEASE_EXPIRED)
     table.queue(record.queue).count(RESCUED, record.kind, table.now)
     table.news.add(FLAGS)
     record.token = None
