@@ -87,6 +87,8 @@ def names_of(parameters: ast.expr | None, dictionaries: dict[str, ast.Dict]) -> 
     match parameters:
         case ast.Tuple(elts=[]):
             return set()
+        case ast.Call(func=ast.Attribute(attr="by_field")):
+            return set(JobFilter().by_field())
         case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name in dictionaries:
             return names_of(dictionaries[name], dictionaries)
         case ast.Dict(keys=keys, values=values):

@@ -24,6 +24,7 @@ from windlass.stores.sqlite.moves import (
 )
 from windlass.stores.sqlite.moves.moved_check import moved_error
 from windlass.stores.sqlite.moves.receipts import SqliteRequest, receipt, write_receipt
+from windlass.stores.sqlite.queue_settings import set_queue_settings
 from windlass.stores.sqlite.transaction import Transaction
 
 STEPS: Final = table_of(
@@ -33,7 +34,7 @@ STEPS: Final = table_of(
     commands.RetryJobs.by(operate.retry),
     commands.DeleteJobs.by(operate.delete),
     commands.RescheduleJobs.by(operate.reschedule),
-    commands.SetQueueSettings.by(operate.set_queue_settings),
+    commands.SetQueueSettings.by(set_queue_settings),
     commands.RescueClaims.by(rescue.rescue),
     commands.PromoteJobs.by(promote.promote),
     commands.PruneRecords.by(prune.prune),

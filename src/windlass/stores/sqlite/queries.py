@@ -15,7 +15,6 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.looks import AuditEntry, Glance, Place, ServerRecord
 from windlass.core.names import LOG_LINES_KEPT
-from windlass.core.queue_settings import StoredSettings
 from windlass.core.states import State
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.core.store_calls import table_of
@@ -23,6 +22,7 @@ from windlass.kit.damage import Unreadable, read_each
 from windlass.kit.moves.looking import AHEAD_MOST
 from windlass.kit.records import STATES, server_of, whole_history
 from windlass.stores.sqlite.damaged import readable_rows
+from windlass.stores.sqlite.queue_settings import queue_settings
 from windlass.stores.sqlite.reader import Snapshot
 from windlass.stores.sqlite.rows import (
     EARLIEST,
@@ -157,12 +157,6 @@ def due_in(snapshot: Snapshot, query: queries.GetDueTime) -> timedelta | None:
             # one whose time is damaged never comes due, or is due by now
             times += [] if at is None or at > LATEST else [max(at, EARLIEST)]
     return max(ZERO, from_micros(min(times)) - now) if times else None
-
-
-def queue_settings(snapshot: Snapshot, query: queries.GetQueueSettings) -> dict[str, StoredSettings]:
-    """Return the settings of those of the queues that have any."""
-    rows = snapshot.cursor.execute(sql("paused_of"), {"queues": json_list(list(query.queues))}).fetchall()
-    return {row[0]: StoredSettings(paused=True) for row in rows}
 
 
 def kinds(snapshot: Snapshot, query: queries.ListKinds) -> list[str]:

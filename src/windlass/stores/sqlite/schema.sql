@@ -151,6 +151,13 @@ CREATE TABLE windlass_parcel (
     primary key (move, queue)
 ) strict;
 
+CREATE TABLE windlass_queue (
+    queue    text primary key,
+    declared text not null,
+    override text not null,
+    revision integer not null
+) strict, without rowid;
+
 CREATE TABLE windlass_receipt (
     request_id text primary key,
     at         integer not null,

@@ -1,17 +1,17 @@
-"""What people do to jobs: cancel, retry, delete, reschedule, pause."""
+"""What people do to jobs: cancel, retry, delete, reschedule."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from windlass.core.commands import CancelJobs, DeleteJobs, RescheduleJobs, RetryJobs, SetQueueSettings
+from windlass.core.commands import CancelJobs, DeleteJobs, RescheduleJobs, RetryJobs
 from windlass.core.duration import to_micros
 from windlass.core.errors import StoreCorrupt, WindlassError
 from windlass.core.ids import JobId
 from windlass.core.requests import CancelOutcome, Changed
 from windlass.core.retention import Retention
 from windlass.core.states import State
-from windlass.core.topics import FLAGS, PAUSES, queue_topic
+from windlass.core.topics import FLAGS
 from windlass.stores.sqlite.moves import delivery_ends, holds, steps
 from windlass.stores.sqlite.moves.set_aside import standing
 from windlass.stores.sqlite.rows import Standing
@@ -60,14 +60,6 @@ def _each(ids: Sequence[JobId], change: Callable[[JobId], T]) -> list[T] | Windl
         return damaged[0]
     message = "; ".join(map(str, damaged))
     return StoreCorrupt(f"{message}. Of the {len(ids):,} jobs of this call, the others were dealt with")
-
-
-def set_queue_settings(tx: Transaction, command: SetQueueSettings) -> None:
-    """Set settings of a queue, such as whether it gives claims."""
-    paused = command.settings.paused
-    if paused is not None:
-        tx.run("pause", {"queue": command.queue, "paused": int(paused)})
-        tx.topics.add(PAUSES if paused else queue_topic(command.queue))
 
 
 def _cancel(tx: Transaction, job_id: JobId, retention: Retention) -> CancelOutcome:
