@@ -24,7 +24,7 @@ NAMES: Final = {
 LOOKS: Final = frozenset(
     (
         "audit", "due_in", "due_schedules", "get", "glance", "jobs", "kinds", "kv_get", "kv_scan", "layout", "minutes",
-        "paused", "queue_of_schedule", "queues", "schedules", "servers", "stats", "stranded",
+        "queue_of_schedule", "queue_settings", "queues", "schedules", "servers", "stats", "stranded",
     )
 )  # fmt: skip
 """Scripts that change nothing."""

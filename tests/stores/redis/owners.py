@@ -21,6 +21,7 @@ STAY: Final = {
     "kv",
     "kv_keys",
     "paused",
+    "settings",
     "moved",
 }
 """Keys that stay for as long as the store: each is one, or one for each queue."""

@@ -26,8 +26,6 @@ def changes(redis: PrivateRedis) -> int:
 @pytest.mark.parametrize(
     "name, ask",
     [
-        ("pause", {"queue": "q", "paused": True}),
-        ("pause", {"queue": "q", "paused": False}),
         ("keep_schedule", {"id": "nightly", "queue": "q"}),
         ("forget_schedule", {"id": "nightly", "queue": "q"}),
         ("know_queue", {"queue": "q", "most": 1024, "sure": True}),
@@ -40,5 +38,16 @@ async def test_a_repetition_is_a_write(redis: PrivateRedis, name: str, ask: Ask)
         before = changes(redis)
 
         assert await runner.run(prefix_of(PREFIX), name, ask) == first
+
+        assert changes(redis) > before
+
+
+@pytest.mark.parametrize("paused", [True, False])
+async def test_a_repeated_pause_is_a_write(redis: PrivateRedis, *, paused: bool) -> None:
+    async with opened(redis.url) as store:
+        await store.set_paused("q", paused=paused)
+        before = changes(redis)
+
+        await store.set_paused("q", paused=paused)
 
         assert changes(redis) > before

@@ -15,6 +15,7 @@ from windlass.core.verdict import LEASE_EXPIRED, ORPHANED
 from windlass.kit.records import STATES, server_text
 from windlass.stores.redis.caller import Caller
 from windlass.stores.redis.damaged import log_set_aside
+from windlass.stores.redis.queue_settings import set_queue_settings
 from windlass.stores.redis.replies import outcomes_in, time_of
 from windlass.stores.redis.requests import (
     Ask,
@@ -91,13 +92,6 @@ async def _outcomes(caller: Caller, command: Command[Any], name: str, ask: Ask) 
         if not isinstance(outcome, str):
             raise await caller.stored.error(*outcome, also="; what the call did to other jobs is done")
     return cast("list[str]", outcomes)
-
-
-async def set_queue_settings(caller: Caller, command: commands.SetQueueSettings) -> None:
-    """Set settings of a queue, such as whether it gives claims."""
-    paused = command.settings.paused
-    if paused is not None:
-        await caller.execute(command, "pause", {"queue": command.queue, "paused": paused})
 
 
 async def rescue(caller: Caller, command: commands.RescueClaims) -> list[Rescued]:

@@ -6,6 +6,9 @@ touch them together; with `?spread=queues` those of a queue begin with `{windlas
     meta                       hash: the version of this layout
     seq                        the number of the last enqueue
     queues, paused             sets of names; that of a queue stays when its last job has gone, as its totals do
+    settings|QUEUE             hash: declared and override, the settings of a queue as JSON objects, and revision, the
+                               number of their changes; whether they pause the queue is in `paused`: claims read that,
+                               and earlier releases know nothing else
     queue_numbers              hash: a number for each queue, where they are spread
     job|ID                     hash: head (what never changes), body (codec and payload), claim (token, attempt,
                                delivery, claimed_at, worker: of the last one, also when it has ended, so that a second
@@ -56,7 +59,12 @@ What changed is told on the channel `windlass|news`, as the topics of `core.topi
 from typing import Final
 
 LAYOUT: Final = 1
-"""The version of this layout."""
+"""The version of this layout.
+
+A worker compares it when it opens the store, and never again: one that runs would not notice a new version. So what was
+added since the first layout is nothing that an earlier release has to read: `settings|QUEUE` is beside `paused`, and
+no job has `has_followers` yet.
+"""
 
 
 def prefix_of(name: str) -> str:

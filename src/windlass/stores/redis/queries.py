@@ -13,7 +13,6 @@ from windlass.core.duration import from_micros, to_micros
 from windlass.core.ids import JobId
 from windlass.core.job import Job, Token
 from windlass.core.looks import AuditEntry, DeadJob, Death, Glance, JobPage, Place, ServerRecord
-from windlass.core.queue_settings import StoredSettings
 from windlass.core.schedule import DueSchedules, Schedule, ScheduleList
 from windlass.core.states import State
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
@@ -23,6 +22,7 @@ from windlass.kit.moves.looking import AHEAD_MOST, STRANDED_MOST
 from windlass.kit.records import STATES, server_of
 from windlass.stores.redis.caller import Caller
 from windlass.stores.redis.damaged import left_out
+from windlass.stores.redis.queue_settings import queue_settings
 from windlass.stores.redis.replies import (
     JobRow,
     Page,
@@ -155,12 +155,6 @@ async def due_in(caller: Caller, query: queries.GetDueTime) -> timedelta | None:
     """Return how long it is until the next scheduled job comes due."""
     micros = _decode(await caller.look("due_in", {"queues": list(query.queues)}))
     return None if micros is None else timedelta(microseconds=micros)
-
-
-async def queue_settings(caller: Caller, query: queries.GetQueueSettings) -> dict[str, StoredSettings]:
-    """Return the settings of those of the queues that have any."""
-    paused = cast("list[str]", _decode(await caller.look("paused", {"queues": list(query.queues)})))
-    return {queue: StoredSettings(paused=True) for queue in paused}
 
 
 async def kinds(caller: Caller, query: queries.ListKinds) -> list[str]:

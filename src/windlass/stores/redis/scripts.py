@@ -18,8 +18,9 @@ _WHOLE: Final = "-- whole: "
 _WHEN_FULL: Final = "#!lua flags=allow-oom\n"
 _MAKE_ROOM: Final = frozenset(
     (
-        "claim", "succeed", "settle", "renew", "cancel", "rescue", "promote", "prune", "delete", "reschedule", "pause",
-        "lock", "unlock", "beat", "leave", "remove_schedule", "forget_schedule", "set_moved", "let_go",
+        "claim", "succeed", "settle", "renew", "cancel", "rescue", "promote", "prune", "delete", "reschedule",
+        "set_queue_settings", "lock", "unlock", "beat", "leave", "remove_schedule", "forget_schedule", "set_moved",
+        "let_go",
     )
 )  # fmt: skip
 """Scripts that run in a server whose memory is full: what is there must come to an end, or no room is ever made."""

@@ -11,7 +11,7 @@ local OF_STORE = {
     list = {'audit'},
 }
 local OF_QUEUE = {
-    hash = {'totals|%s'},
+    hash = {'totals|%s', 'settings|%s'},
     set = {'kinds|%s'},
     zset = {
         'jobs|%s', 'due|%s', 'leased|%s', 'dead|%s', 'ended|%s|succeeded', 'ended|%s|dead', 'ended|%s|cancelled',
