@@ -258,6 +258,46 @@ class PreparedJob(NamedTuple):
     limit_key: str | None = None
 
 
+def new_job(new: PreparedJob, seq: int, now: datetime, wanted: datetime | None) -> Job:
+    """Return a job as it is enqueued, to run at the time `wanted` or at once."""
+    state, run_at = waiting_place(wanted, now)
+    return Job(
+        seq=seq,
+        id=new.id,
+        queue=new.queue,
+        kind=new.kind,
+        payload=new.payload,
+        codec=new.codec,
+        headers=new.headers,
+        tenant=new.tenant,
+        priority=new.priority,
+        state=state,
+        attempt=0,
+        max_attempts=new.max_attempts,
+        delivery=0,
+        created_at=now,
+        run_at=run_at,
+        claimed_at=None,
+        lease_expires_at=None,
+        finished_at=None,
+        worker=None,
+        last_error=None,
+        result=None,
+        result_codec=None,
+        progress=None,
+        cancel_requested=False,
+        unique_key=None if new.unique is None else new.unique.key,
+        parent_id=new.parent_id,
+        schedule_id=new.schedule_id,
+        limit_key=new.limit_key,
+    )
+
+
+def waiting_place(run_at: datetime | None, now: datetime) -> tuple[State, datetime]:
+    """Return the state and the `run_at` of a waiting job that is to run at a time, or at once."""
+    return (State.PENDING, now) if run_at is None or run_at <= now else (State.SCHEDULED, run_at)
+
+
 class Enqueued(NamedTuple):
     """What an enqueue did: `created` is False when the job was there already, by its id or its unique key."""
 

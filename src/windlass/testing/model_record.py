@@ -1,10 +1,8 @@
-"""One job in the model of a store: what is kept of it, and how it begins."""
+"""One job in the model of a store: what is kept of it."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
-from windlass.core.job import Job, PreparedJob, Token
-from windlass.core.states import State
+from windlass.core.job import Job, Token
 from windlass.core.unique import Hold
 
 
@@ -19,43 +17,3 @@ class Record:
     """The key that the running claim freed: a release before the start may take it back."""
     token: Token | None = None
     settled_by: Token | None = None
-
-
-def new_job(new: PreparedJob, seq: int, now: datetime, wanted: datetime | None) -> Job:
-    """Return a job as it is enqueued, wanted at a time or at once."""
-    state, run_at = waiting_place(wanted, now)
-    return Job(
-        seq=seq,
-        id=new.id,
-        queue=new.queue,
-        kind=new.kind,
-        payload=new.payload,
-        codec=new.codec,
-        headers=new.headers,
-        tenant=new.tenant,
-        priority=new.priority,
-        state=state,
-        attempt=0,
-        max_attempts=new.max_attempts,
-        delivery=0,
-        created_at=now,
-        run_at=run_at,
-        claimed_at=None,
-        lease_expires_at=None,
-        finished_at=None,
-        worker=None,
-        last_error=None,
-        result=None,
-        result_codec=None,
-        progress=None,
-        cancel_requested=False,
-        unique_key=None if new.unique is None else new.unique.key,
-        parent_id=new.parent_id,
-        schedule_id=new.schedule_id,
-        limit_key=new.limit_key,
-    )
-
-
-def waiting_place(run_at: datetime | None, now: datetime) -> tuple[State, datetime]:
-    """Return where a job waits that is wanted at a time or at once, and since or until when."""
-    return (State.PENDING, now) if run_at is None or run_at <= now else (State.SCHEDULED, run_at)
