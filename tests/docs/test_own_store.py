@@ -10,19 +10,19 @@ PAGE = "howto/prove-your-own-store.md"
 MY_STORE = """
 from pathlib import Path
 
+from examples.dictionary_store.store import DictionaryStore
 from windlass.core.clock import Clock
-from windlass.stores.memory import MemoryStore
-from windlass.testing import SeededRng
 
 
-class MyStore(MemoryStore):
+class MyStore(DictionaryStore):
     def __init__(self, path: Path, *, clock: Clock) -> None:
-        super().__init__(clock=clock, rng=SeededRng())
+        super().__init__(clock=clock)
 """
 
 
 @pytest.mark.parametrize(
-    "arguments", [["test_my_store.py", "-k", "enqueue or rescue"], ["test_my_store_and_the_model.py"]]
+    "arguments",
+    [["test_my_store.py", "-k", "enqueue or rescue or unique or parcel"], ["test_my_store_and_the_model.py"]],
 )
 def test_a_store_proves_itself_as_the_page_says(tmp_path: Path, arguments: list[str]) -> None:
     write_files(PAGE, tmp_path)
@@ -32,7 +32,7 @@ def test_a_store_proves_itself_as_the_page_says(tmp_path: Path, arguments: list[
     done = subprocess.run(
         command,
         cwd=tmp_path,
-        env={"WINDLASS_EXAMPLES": "5", "PYTHONPATH": f"{Path.cwd() / 'src'}:{tmp_path}"},
+        env={"WINDLASS_EXAMPLES": "5", "PYTHONPATH": f"{Path.cwd() / 'src'}:{Path.cwd()}:{tmp_path}"},
         capture_output=True,
         text=True,
         check=False,

@@ -316,7 +316,8 @@ class UnpackJobs(Command[bool]):
     Each gets a new sequence number, in their order; a job that is due is ready at once. A job whose id is here already
     is left out; a job whose key is held here comes without it. They count as enqueued. False, and nothing is done,
     unless this is parcel `unpacked(move, queue).number + 1`, or the first. The number makes a repeat harmless. Raises
-    `InvalidValue` for jobs that do not wait, or are of another queue.
+    `IdConflict` when a job of another queue, kind or tenant has the id, and `InvalidValue` for jobs that do not wait,
+    or are of another queue.
     """
 
     parcel: Parcel

@@ -7,6 +7,7 @@ from typing import Any, Final
 from windlass.core.duration import moment
 from windlass.core.errors import InvalidValue
 from windlass.core.ids import job_id
+from windlass.core.job import Job
 from windlass.core.names import check_name, check_text, check_utf8
 from windlass.core.states import State
 
@@ -56,6 +57,33 @@ class JobFilter:
             object.__setattr__(self, "state", _state(self.state))
         if self.parent_id is not None:
             object.__setattr__(self, "parent_id", job_id(self.parent_id))
+
+    def matches(self, job: Job) -> bool:
+        """Whether a job matches."""
+        return (
+            self.queue in {None, job.queue}
+            and self.kind in {None, job.kind}
+            and self.state in {None, job.state}
+            and self.tenant in {None, job.tenant}
+            and self.schedule_id in {None, job.schedule_id}
+            and self.parent_id in {None, job.parent_id}
+            and self.unique_key in {None, job.unique_key}
+            and (self.since is None or self.since <= job.created_at)
+            and (self.until is None or job.created_at < self.until)
+            and (self.error is None or self.error in (job.last_error or ""))
+            and (self.error_type is None or _is_of_type(job.last_error, self.error_type))
+            and (self.text is None or _mentions(job, self.text))
+            and (self.payload_text is None or self.payload_text.encode() in job.payload)
+        )
+
+
+def _is_of_type(error: str | None, error_type: str) -> bool:
+    return error is not None and (error == error_type or error.startswith(f"{error_type}:"))
+
+
+def _mentions(job: Job, text: str) -> bool:
+    shown = (job.id, job.kind, job.unique_key, job.tenant, job.last_error)
+    return any(text in part for part in shown if part is not None)
 
 
 FILTER_FIELDS: Final = tuple(each.name for each in fields(JobFilter))

@@ -260,6 +260,29 @@ class PreparedJob(NamedTuple):
     limit_key: str | None = None
 
 
+def new_job(new: PreparedJob, seq: int, now: datetime, wanted: datetime | None) -> Job:
+    """Return a job as it is enqueued, to run at the time `wanted` or at once."""
+    state, run_at = waiting_place(wanted, now)
+    nothing: dict[str, Any] = dict.fromkeys(field.name for field in STORED_FIELDS)
+    given = {name: value for name, value in new._asdict().items() if name in Job._fields}
+    begins: dict[str, Any] = {
+        "seq": seq,
+        "state": state,
+        "created_at": now,
+        "run_at": run_at,
+        "attempt": 0,
+        "delivery": 0,
+        "cancel_requested": False,
+        "unique_key": None if new.unique is None else new.unique.key,
+    }
+    return Job(**nothing | given | begins)
+
+
+def waiting_place(run_at: datetime | None, now: datetime) -> tuple[State, datetime]:
+    """Return the state and the `run_at` of a waiting job that is to run at a time, or at once."""
+    return (State.PENDING, now) if run_at is None or run_at <= now else (State.SCHEDULED, run_at)
+
+
 class Enqueued(NamedTuple):
     """What an enqueue did: `created` is False when the job was there already, by its id or its unique key."""
 

@@ -89,7 +89,9 @@ class Place(NamedTuple):
     ahead: int | None
     """Pending jobs of its queue that a claim gives before it, counted up to 1,000; None unless it is pending itself."""
     key_holder: JobId | None
-    """Who holds the unique key that the job holds, held, or would need for a retry; itself perhaps."""
+    """Who holds the unique key that the job holds, or would need for a retry; itself perhaps.
+
+    Also who holds the key that a claim of the job has freed, until the claim ends."""
 
 
 @dataclass(frozen=True, slots=True)

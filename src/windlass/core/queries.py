@@ -51,7 +51,8 @@ class ListNewestJobs(Query[JobPage]):
     """Return up to `limit` jobs, the newest first, those before the sequence number `before`.
 
     It reads about `most` records and no more, so it answers quickly however many there are and however few match;
-    where an index leads to what is chosen it finds all there are.
+    where an index leads to what is chosen it finds all there are. `next` of the page is the `before` of the
+    look that goes on.
     """
 
     chosen: JobFilter
@@ -210,7 +211,7 @@ class CountStranded(Query[int]):
 
 @dataclass(frozen=True, slots=True)
 class CheckStore(Query[list[Finding]]):
-    """Check the store's health and settings, for `doctor`."""
+    """Check the store's health and settings, for `doctor`; the finding `moved` warns that its jobs were moved."""
 
     touches = Touches(Part.ALL)
 

@@ -13,7 +13,18 @@ from typing import TypeAlias
 from windlass.core.duration import later
 from windlass.core.errors import IdConflict, JobConflict, NotAtomicHere, UniqueConflict
 from windlass.core.ids import JobId
-from windlass.core.job import Delivery, Enqueued, Failure, Job, LogLine, Note, PreparedJob, Token
+from windlass.core.job import (
+    Delivery,
+    Enqueued,
+    Failure,
+    Job,
+    LogLine,
+    Note,
+    PreparedJob,
+    Token,
+    new_job,
+    waiting_place,
+)
 from windlass.core.names import HISTORY_KEPT, LOG_LINES_KEPT
 from windlass.core.requests import (
     CancelOutcome,
@@ -41,7 +52,7 @@ from windlass.core.verdict import (
     ToSucceeded,
 )
 from windlass.testing.kv_model import KvModel
-from windlass.testing.model_record import Record, new_job, waiting_place
+from windlass.testing.model_record import Record
 from windlass.testing.one_queue import needs_more
 from windlass.testing.prune_rule import pruned_well
 from windlass.testing.schedule_model import ScheduleModel

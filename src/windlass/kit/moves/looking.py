@@ -1,9 +1,10 @@
 """What people see of a record, and of a store."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, cast
 
 from windlass.core.filters import JobFilter
+from windlass.core.job import Job
 from windlass.core.looks import Finding, Glance
 from windlass.core.moving import Moved
 from windlass.core.queue_settings import SettingsRow
@@ -46,27 +47,5 @@ def glance(record: Record) -> Glance:
 
 def matches(record: Record, chosen: JobFilter) -> bool:
     """Whether a job is among those that are meant."""
-    return (
-        chosen.queue in {None, record.queue}
-        and chosen.kind in {None, record.kind}
-        and chosen.state in {None, record.state}
-        and chosen.tenant in {None, record.tenant}
-        and chosen.schedule_id in {None, record.schedule_id}
-        and chosen.parent_id in {None, record.parent_id}
-        and chosen.unique_key in {None, record.unique_key}
-        and (chosen.since is None or chosen.since <= record.created_at)
-        and (chosen.until is None or record.created_at < chosen.until)
-        and (chosen.error is None or chosen.error in (record.last_error or ""))
-        and (chosen.error_type is None or _is_of_type(record.last_error, chosen.error_type))
-        and (chosen.text is None or _mentions(record, chosen.text))
-        and (chosen.payload_text is None or chosen.payload_text.encode() in record.payload)
-    )
-
-
-def _is_of_type(error: str | None, error_type: str) -> bool:
-    return error is not None and (error == error_type or error.startswith(f"{error_type}:"))
-
-
-def _mentions(record: Record, text: str) -> bool:
-    shown = (record.id, record.kind, record.unique_key, record.tenant, record.last_error)
-    return any(text in part for part in shown if part is not None)
+    # a record has these fields of a job, and a job is not made for each that is looked at
+    return chosen.matches(cast("Job", record))
