@@ -32,7 +32,7 @@ select
     (select array_agg(id::text || state order by id) from windlass_job),
     (select array_agg(key order by key) from windlass_kv),
     (select array_agg(id order by id) from windlass_schedule),
-    (select array_agg(queue order by queue) from windlass_queue where paused),
+    (select array_agg(queue order by queue) from windlass_queue where override @> '{"paused": true}'),
     (select array_agg(name order by name) from windlass_hold)
 """
 

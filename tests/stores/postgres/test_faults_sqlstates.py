@@ -324,7 +324,7 @@ select
     (select count(*) from windlass_schedule where id = $1),
     (select count(*) from windlass_server where id = $1),
     (select count(*) from windlass_audit where target = $1),
-    (select paused from windlass_queue where queue = $1),
+    (select override from windlass_queue where queue = $1),
     (select count from windlass_timing where queue = $1),
     (select number from windlass_parcel where queue = $1),
     (select count(*) from windlass_delivery join windlass_job using (seq) where queue = $1),

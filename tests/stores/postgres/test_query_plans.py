@@ -32,6 +32,7 @@ VALUES: Final = {
     # later ones for later parameters: between two that are the same there is nothing, and nothing to plan
     "timestamp with time zone": "clock_timestamp() + interval '{place} s'",
     "timestamp with time zone[]": "array[clock_timestamp(), clock_timestamp()]",
+    "jsonb": "'{}'::jsonb",
     "uuid": "gen_random_uuid()",
     "uuid[]": "array[gen_random_uuid(), gen_random_uuid()]",
 }
@@ -121,6 +122,7 @@ FOUND_BY: Final = [
     ("renew_locked", BY_SEQ),
     ("fence", BY_ID),
     ("noting", BY_ID),
+    ("standing_free", BY_ID),
     ("note", r"windlass_job_pkey .*\n.*Index Cond: \(seq = "),
     ("forget_old_log", r"windlass_log_pkey .*\n.*\(seq = .*\(line > .*\(line <= "),
     ("flag", BY_SEQ),
@@ -149,7 +151,7 @@ FOUND_BY: Final = [
     ("minutes", r"windlass_count_pkey .*\n.*minute >= .*minute < "),
     ("fold", r"windlass_delta_pkey .*\n.*Index Cond: \(id > "),
     ("fold", r"windlass_delta_pkey .*\n.*Index Cond: \(id = ANY"),
-    ("paused", r"windlass_queue_pkey .*\n.*Index Cond: \(queue = ANY"),
+    ("queue_settings", r"windlass_queue_pkey .*\n.*Index Cond: \(queue = ANY"),
     ("kv_get", r"windlass_kv_pkey .*\n.*Index Cond: \(key = ANY"),
     ("kv_scan", r"windlass_kv_pkey .*\n.*key >= .*key < "),
     ("kv_replace", r"windlass_kv_pkey .*\n.*Index Cond: \(key = "),
@@ -203,7 +205,8 @@ FOUND_BY: Final = [
     ("forget_old_timings", r"windlass_timing_pkey .*\n.*Index Cond: \(minute < "),
 ]
 SORTS_A_FEW: Final = {
-    "standing", "renew_locked", "fence", "noting", "minutes", "stats", "ended", "upcoming_schedules", "enqueue",
+    "standing", "standing_free", "renew_locked", "fence", "noting", "minutes", "stats", "ended", "upcoming_schedules",
+    "enqueue",
     "claim_chosen", "take_holds", "drop_holds", "hold_marks", "kinds", "newest_dead", "newest_counted", "waiting_first",
     "deaths", "deaths_without_time", "pack", "unpack", "let_go_keys", "enqueue_here", "timings", "records", "waiting",
 }  # fmt: skip

@@ -4,7 +4,8 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from windlass.core.looks import Finding
-from windlass.kit.moves.looking import of_move
+from windlass.core.queue_settings import SettingsRow
+from windlass.kit.moves.looking import of_move, of_settings
 from windlass.stores.postgres.migrate import SCHEMA
 from windlass.stores.postgres.moves.departure import moved_to
 from windlass.stores.postgres.options import Options
@@ -46,6 +47,7 @@ def check(options: Options, *, pooled: bool, hears: bool | None = None) -> Work[
         _durability(server),
         (yield from _schema()),
         *of_move((yield from moved_to())),
+        *(yield from _settings()),
         (yield from _snapshots()),
         (yield from _prepared()),
         (yield from _slots()),
@@ -54,6 +56,11 @@ def check(options: Options, *, pooled: bool, hears: bool | None = None) -> Work[
         _connections(server),
         _notifications(server, options, pooled=pooled, hears=hears),
     ]
+
+
+def _settings() -> Work[list[Finding]]:
+    rows = yield Statement("check_settings")
+    return of_settings((queue, SettingsRow(*row)) for queue, *row in rows)
 
 
 def _version(server: Server) -> Finding:

@@ -19,7 +19,7 @@ from windlass.stores.postgres.commit_receipts import CommitReceipts
 from windlass.stores.postgres.lender import Lent
 from windlass.stores.postgres.moves.departure import or_moved, refuse_here_if_moved
 from windlass.stores.postgres.moves.enqueue import AT_ONCE, BYTES_AT_ONCE, insert_any, insert_here, is_plain
-from windlass.stores.postgres.moves.hold_claims import fence
+from windlass.stores.postgres.moves.hold_claims import fence_all
 from windlass.stores.postgres.moves.receipts import write_last
 from windlass.stores.postgres.moves.settle import settle_all
 from windlass.stores.postgres.options import Options
@@ -66,7 +66,7 @@ class PostgresJoined:
 
     async def fence(self, claims: Sequence[tuple[JobId, Token]]) -> list[bool]:
         """Tell which claims still hold; nobody can take them back until the caller's transaction ends."""
-        return await self._visit(self._after_a_look(self._patiently(fence(claims))))
+        return await self._visit(self._after_a_look(self._patiently(fence_all(claims))))
 
     async def enqueue(self, jobs: Sequence[PreparedJob]) -> list[Enqueued]:
         """Put jobs in line when the caller's transaction commits."""

@@ -16,7 +16,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.looks import AuditEntry, Glance, Place, ServerRecord
 from windlass.core.names import MAX_KEY
-from windlass.core.queue_settings import StoredSettings
+from windlass.core.queue_settings import SettingsRow, StoredSettings
 from windlass.core.states import State
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount, Totals
 from windlass.core.store_calls import table_of
@@ -121,8 +121,12 @@ def due_in(changes: Changes, query: queries.GetDueTime) -> Work[timedelta | None
 def queue_settings(changes: Changes, query: queries.GetQueueSettings) -> Work[dict[str, StoredSettings]]:
     """Return the settings of those of the queues that have any."""
     del changes
-    rows = yield Statement("paused", {"queues": list(query.queues)})
-    return {row[0]: StoredSettings(paused=True) for row in rows}
+    rows = yield Statement("queue_settings", {"queues": list(query.queues)})
+    found = {queue: SettingsRow(*row) for queue, *row in rows}
+    for queue, row in found.items():
+        if row.damaged:
+            _damaged.log("settings of a queue are damaged, in windlass_queue, and count as not set: %s", repr(queue))
+    return {queue: row.settings for queue, row in found.items()}
 
 
 def kinds(changes: Changes, query: queries.ListKinds) -> Work[list[str]]:

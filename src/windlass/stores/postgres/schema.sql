@@ -111,6 +111,7 @@ create table windlass_job (
     hold text,
     hold_until text,
     log_lines integer not null default 0,
+    has_followers boolean not null default false,
     constraint windlass_job_id_key UNIQUE (id),
     constraint windlass_job_pkey PRIMARY KEY (seq)
 ) with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=5000, autovacuum_analyze_scale_factor=0.05, autovacuum_vacuum_insert_scale_factor=0.1, autovacuum_vacuum_cost_delay=0);
@@ -165,10 +166,12 @@ create table windlass_parcel (
 
 create table windlass_queue (
     queue text not null,
-    paused boolean not null default false,
     priorities integer[] not null default '{}'::integer[],
     marks timestamp with time zone[] not null default '{}'::timestamp with time zone[],
     due_mark timestamp with time zone,
+    declared jsonb not null default '{}'::jsonb,
+    override jsonb not null default '{}'::jsonb,
+    revision bigint not null default 0,
     constraint windlass_queue_pkey PRIMARY KEY (queue)
 ) with (fillfactor=50);
 

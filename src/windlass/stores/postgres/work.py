@@ -37,6 +37,12 @@ class Many(NamedTuple):
 Work: TypeAlias = Generator[Statement | Many, Rows, T]
 """A move under way: it yields what it wants to be run, is sent the rows, and returns its answer."""
 
+
+def run(wanted: Statement | Many) -> Work[Rows]:
+    """Run one statement, and return its rows."""
+    return (yield wanted)
+
+
 COLUMN: Final = {
     State.SCHEDULED: 0,
     State.PENDING: 1,

@@ -12,7 +12,7 @@ from windlass.core.job import Claim, Note, Progress, Token
 from windlass.core.names import LOG_LINES_KEPT
 from windlass.core.requests import CancelOutcome, Renewed, RescueRequest
 from windlass.core.retention import KEEP_ALL
-from windlass.stores.postgres.moves.hold_claims import Untouched, fence, note, renew, renew_locked
+from windlass.stores.postgres.moves.hold_claims import Untouched, fence_all, note, renew, renew_locked
 from windlass.stores.postgres.moves.operate import cancel
 from windlass.stores.postgres.moves.rescue import rescue
 from windlass.stores.postgres.statements import statement
@@ -27,7 +27,7 @@ def fenced(connection: psycopg.Connection[tuple[object, ...]], claim: Claim) -> 
     """Fence a claim in somebody's own transaction."""
     with RAW(connection) as cursor:
         rows = cursor.execute(statement("fence").text.encode(), [[claim.job.id], [claim.token]]).fetchall()
-    return rows == [proof(claim)]
+    return [(row[1], row[12]) for row in rows] == [proof(claim)]
 
 
 async def test_a_job_that_somebody_has_locked_does_not_hold_up_the_renewals_of_others(mover: Mover) -> None:
@@ -68,7 +68,7 @@ async def test_what_is_no_token_holds_nothing(mover: Mover, token: str) -> None:
 
     assert await mover.do(renew, RenewClaims([pair, proof(claim)], HOUR)) != [None, None]
     assert await mover.do(renew, RenewClaims([pair], HOUR)) == [None]
-    assert await mover.do(lambda _: fence([pair])) == [False]
+    assert await mover.do(lambda _: fence_all([pair])) == [False]
     assert await mover.do(note, WriteNotes([Note(*pair, Progress(1))])) == [False]
 
 

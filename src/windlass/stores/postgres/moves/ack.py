@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from windlass.core.ids import JobId
 from windlass.core.requests import Settlement
-from windlass.core.topics import ENDS
+from windlass.stores.postgres.moves import steps
 from windlass.stores.postgres.moves.receipts import names_of, receipt, reply_of
 from windlass.stores.postgres.rows import possible_token
-from windlass.stores.postgres.work import Changes, Statement, Work
+from windlass.stores.postgres.work import Changes, Statement, Work, run
 
 
 def ack_many(
@@ -28,8 +28,9 @@ def ack_many(
         "tokens": tokens,
         "lock_timeout": patience,
     }
-    [(done,)] = yield Statement(name, parameters)
-    changes.topics.add(ENDS)
+    # its text has both steps; a job that others follow is not done by it
+    ack = steps.stops_running(changes, (), steps.ends(changes, (), run(Statement(name, parameters))))
+    [(done,)] = yield from ack
     return set(ids if done is None else done)
 
 

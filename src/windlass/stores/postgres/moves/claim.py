@@ -10,12 +10,12 @@ from windlass.core.duration import later
 from windlass.core.ids import JobId
 from windlass.core.job import Claim, Token
 from windlass.core.requests import ClaimRequest
-from windlass.core.topics import ENDS
 from windlass.kit.damage import dead_reason, shown
+from windlass.stores.postgres.moves import steps
 from windlass.stores.postgres.moves.departure import refuse_if
 from windlass.stores.postgres.moves.receipts import receipt, reply_of
 from windlass.stores.postgres.rows import PLACE, ClaimedRow, claim_of, damage_of_claim
-from windlass.stores.postgres.work import Changes, Row, Rows, Statement, Work
+from windlass.stores.postgres.work import Changes, Row, Rows, Statement, Work, run
 
 _FLAGS: Final = 5
 """How many columns of `claim.sql` stand before those of the job."""
@@ -56,7 +56,8 @@ def claim_heads(changes: Changes, request: ClaimRequest, request_id: str, *, pro
     `promoted`: all that has come due and can be promoted was, so that the rest is no reason to wait. In a store that
     was moved `StoreMoved` is raised.
     """
-    rows = yield Statement("claim", _parameters(changes, request, request_id, promoted=promoted))
+    parameters = _parameters(changes, request, request_id, promoted=promoted)
+    rows = yield from steps.starts_running(run(Statement("claim", parameters)))
     now, moved, due, obstacle, damaged, seq = rows[0][: _FLAGS + 1]
     refuse_if(moved)
     if seq is None:
@@ -67,7 +68,8 @@ def claim_heads(changes: Changes, request: ClaimRequest, request_id: str, *, pro
 def claim_chosen(changes: Changes, request: ClaimRequest, request_id: str, *, promoted: bool) -> Work[Heads]:
     """Claim the most urgent jobs of all queues, or those of some kinds, by one statement; see `claim_heads`."""
     parameters = _parameters(changes, request, request_id, promoted=promoted)
-    rows = yield Statement("claim_chosen", {**parameters, "by_priority": request.by_priority})
+    statement = Statement("claim_chosen", {**parameters, "by_priority": request.by_priority})
+    rows = yield from steps.starts_running(run(statement))
     now, moved, due, chosen, damaged, seq = rows[0][: _FLAGS + 1]
     refuse_if(moved)
     if seq is None:
@@ -103,9 +105,7 @@ def set_aside(changes: Changes, seqs: Sequence[int], queues: Sequence[str]) -> W
     `seqs` are those that a claim has met; more are looked for at the heads of `queues`.
     """
     parameters = {"now": changes.now, "seqs": seqs, "last_error": dead_reason("%s"), "queues": queues}
-    rows = yield Statement("set_aside", parameters)
-    if rows:
-        changes.topics.add(ENDS)
+    rows = yield from steps.ends(changes, (), run(Statement("set_aside", parameters)))
     return [(job_id, error) for job_id, error in rows]
 
 

@@ -15,11 +15,11 @@ from windlass.core.unique import Hold
 from windlass.kit.job_ids import Identified, check_repeat, check_repeats, conflict_of
 from windlass.kit.records import STATES, headers_text
 from windlass.kit.unique_keys import check_conflict
-from windlass.stores.postgres.moves import holds
+from windlass.stores.postgres.moves import holds, steps
 from windlass.stores.postgres.moves.departure import or_moved, refuse_if
 from windlass.stores.postgres.moves.receipts import names_of, receipt, reply_of, write_receipt_unless_moved
 from windlass.stores.postgres.rows import Standing
-from windlass.stores.postgres.work import Changes, Many, Statement, Work
+from windlass.stores.postgres.work import Changes, Many, Statement, Work, run
 
 CREATED: Final = True
 AT_ONCE: Final = 10_000
@@ -52,6 +52,15 @@ def insert_plain(
     undone when it raises `IdConflict`. With `patience` it fails when a transaction that has brought one of the ids does
     not end within so many milliseconds; not where it is repeated, since that may be its own first try.
     """
+    new = yield from steps.starts_waiting(changes, jobs, _insert_plain(changes, jobs, request_id, patience))
+    return _answer(jobs, new)
+
+
+def _insert_plain(
+    changes: Changes, jobs: Sequence[PreparedJob], request_id: str | None, patience: str | None
+) -> Work[Sequence[str] | None]:
+    """Return the ids of the jobs that are new; None when all are."""
+    new: Sequence[str] | None
     call = {"now": changes.now, "request_id": request_id, "lock_timeout": patience}
     if request_id is not None and changes.repeated:
         [(new, _, moved, *_)] = yield Statement("enqueue_here", {**call, **_columns(jobs), **_HERE_ANYWHERE})
@@ -60,7 +69,7 @@ def insert_plain(
         if repeats is False:
             refuse_if(moved)
             raise conflict_of(jobs[0])
-        new = () if repeats else None
+        new = [] if repeats else None
     elif request_id is not None and _are_alike(jobs):
         [(new, moved, _)] = yield Statement("enqueue_alike", {**call, **_alike_columns(jobs)})
     else:
@@ -68,8 +77,7 @@ def insert_plain(
     refuse_if(moved)
     if request_id is None and new is not None:
         yield from check_ids(jobs)
-    _tell(changes, jobs)
-    return _answer(jobs, new)
+    return new
 
 
 def insert_here(
@@ -92,17 +100,23 @@ def insert_here(
     check_repeats(jobs)
     call = {"now": changes.now, "request_id": None, "lock_timeout": patience}
     place = {"store_id": store_id, "channel": channel, "message": payload}
-    [(new, here, moved, taken, *_)] = yield Statement("enqueue_here", {**call, **_columns(jobs), **place})
+    insert = _insert_here(jobs, Statement("enqueue_here", {**call, **_columns(jobs), **place}))
+    here, new = yield from steps.starts_waiting(changes, jobs, insert)
+    return _answer(jobs, new) if here else None
+
+
+def _insert_here(jobs: Sequence[PreparedJob], statement: Statement) -> Work[tuple[bool, Sequence[str] | None]]:
+    """Return whether the transaction is open on this store, and the ids of the jobs that are new; None for all."""
+    [(new, here, moved, taken, *_)] = yield statement
     if not here:
-        return None
+        return False, None
     refuse_if(moved)
     if taken:
         raise conflict_of(next(job for job in jobs if job.id in taken))
     if new is not None:
         check = check_ids(jobs)
         yield from (_spoiled_if_refused(check) if new else check)
-    _tell(changes, jobs)
-    return _answer(jobs, new)
+    return True, new
 
 
 def insert_any(changes: Changes, jobs: Sequence[PreparedJob]) -> Work[list[Enqueued]]:
@@ -264,17 +278,12 @@ def _replace(changes: Changes, job: PreparedJob, hold: Hold, holder: holds.Holde
         "payload": job.payload,
         "codec": job.codec,
     }
-    [(state,)] = yield Statement("replace", parameters)
+    replace = run(Statement("replace", parameters))
+    [(state,)] = yield from steps.starts_waiting(changes, [standing], replace)
     yield Statement("renew_hold", {"name": hold.name, "digest": hold.digest})
     changes.moved(standing.queue, standing.state, STATES[state])
-    changes.ready(standing.queue)
     yield from write_kv(job.kv)
     return Enqueued(holder.job_id, created=False)
-
-
-def _tell(changes: Changes, jobs: Sequence[PreparedJob]) -> None:
-    for queue in {job.queue for job in jobs}:
-        changes.ready(queue)
 
 
 def _answer(jobs: Sequence[PreparedJob], new: Sequence[str] | None) -> list[Enqueued]:

@@ -1,8 +1,8 @@
 """While a claim is held: renewals, the fence of a transaction, progress and log lines."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from windlass.core.commands import RenewClaims, WriteNotes
 from windlass.core.ids import JobId
@@ -10,8 +10,12 @@ from windlass.core.job import Note, Progress, Token
 from windlass.core.names import LOG_LINES_KEPT, MAX_LOG_LINE, shortened
 from windlass.core.requests import Renewed
 from windlass.kit.records import in_utf8
-from windlass.stores.postgres.rows import json_text, plain_text, possible_token
+from windlass.stores.postgres.moves.fence import Lock, claim_names, fence
+from windlass.stores.postgres.rows import Standing, json_text, plain_text
 from windlass.stores.postgres.work import Changes, Many, Rows, Statement, Work
+
+TOO_MANY_LINES: Final = 2147400000
+COUNT_ON_FROM: Final = 2147000000
 
 
 class Untouched(Renewed):
@@ -30,19 +34,14 @@ def renew_locked(changes: Changes, command: RenewClaims) -> Work[list[Renewed | 
     return _renewed(command.claims, rows)
 
 
-def fence(claims: Sequence[tuple[JobId, Token]]) -> Work[list[bool]]:
-    """Tell which claims hold; nobody can take these jobs back before the transaction ends."""
-    rows = yield Statement("fence", _names(claims))
-    held = {(job_id, token) for job_id, token in rows}
-    return [(job_id, token) in held for job_id, token in claims]
+def fence_all(claims: Sequence[tuple[JobId, Token]]) -> Work[list[bool]]:
+    """Return which claims hold; nobody can take these jobs back before the transaction ends."""
+    fenced = yield from fence(claims, Lock.SHARE)
+    return [isinstance(fenced.held(job_id, token), Standing) for job_id, token in claims]
 
 
 def _renewal(changes: Changes, command: RenewClaims) -> dict[str, object]:
-    return {"now": changes.now, "lease": command.lease, **_names(command.claims)}
-
-
-def _names(claims: Sequence[tuple[JobId, Token]]) -> dict[str, object]:
-    return {"ids": [job_id for job_id, _ in claims], "tokens": [possible_token(token) for _, token in claims]}
+    return {"now": changes.now, "lease": command.lease, **claim_names(command.claims)}
 
 
 def _renewed(claims: Sequence[tuple[JobId, Token]], rows: Rows) -> list[Renewed | None]:
@@ -53,16 +52,14 @@ def _renewed(claims: Sequence[tuple[JobId, Token]], rows: Rows) -> list[Renewed 
     return [held.get((job_id, token)) for job_id, token in claims]
 
 
-_Claim: TypeAlias = tuple[str, str]
-
-
 class _Page:
     """What a running job has noted so far, and what is to be added in this call."""
 
-    def __init__(self, seq: int, delivery: int, last: int) -> None:
-        self.seq = seq
-        self.delivery = delivery
-        self.last = last
+    def __init__(self, job: Standing) -> None:
+        self.seq = job.seq
+        self.delivery = job.delivery
+        # as in note.sql, where a number that something else has written must be one to count on from
+        self.last = COUNT_ON_FROM if job.log_lines > TOO_MANY_LINES else max(job.log_lines, 0)
         self.progress: str | None = None
         self.lines: list[tuple[str, str]] = []
 
@@ -89,22 +86,19 @@ def note(changes: Changes, command: WriteNotes) -> Work[list[bool | None]]:
     None for each whose claim holds, but whose job somebody has locked.
     """
     notes = command.notes
-    rows = yield Statement("noting", _names([(note.job_id, note.token) for note in notes]))
-    pages = {(job_id, token): _Page(seq, delivery, last) for seq, job_id, token, delivery, last, free in rows if free}
-    locked = {(job_id, token) for _, job_id, token, _, _, free in rows if not free}
+    fenced = yield from fence([(note.job_id, note.token) for note in notes], Lock.NOTE)
+    pages: dict[JobId, _Page] = {}
+    answers: list[bool | None] = []
     for one in notes:
-        if (page := pages.get((one.job_id, one.token))) is not None:
-            page.add(one)
+        job = fenced.held(one.job_id, one.token)
+        answers.append(None if job is None else isinstance(job, Standing))
+        if isinstance(job, Standing):
+            pages.setdefault(job.id, _Page(job)).add(one)
     noted = [page for page in pages.values() if page.lines or page.progress is not None]
     if noted:
         yield Many("note", [_note(page) for page in noted])
     yield from _write_lines(changes, [page for page in noted if page.lines])
-    return [_noted(pages, locked, (one.job_id, one.token)) for one in notes]
-
-
-def _noted(pages: Container[_Claim], locked: Container[_Claim], claim: _Claim) -> bool | None:
-    # whoever was free is told as it was, too
-    return True if claim in pages else None if claim in locked else False
+    return answers
 
 
 def _write_lines(changes: Changes, pages: Sequence[_Page]) -> Work[None]:

@@ -4,15 +4,16 @@ from collections.abc import Collection, Mapping, Sequence
 
 from windlass.core import commands
 from windlass.core.ids import JobId
+from windlass.core.queue_settings import fields_of
 from windlass.core.requests import CancelOutcome, Changed
 from windlass.core.retention import Retention
 from windlass.core.states import ENDS as FINISHED
 from windlass.core.states import WAITING, State
-from windlass.core.topics import ENDS, FLAGS, PAUSES
+from windlass.core.topics import FLAGS, PAUSES
 from windlass.kit.records import STATES
-from windlass.stores.postgres.moves import ends, holds
-from windlass.stores.postgres.rows import Standing
-from windlass.stores.postgres.work import CANCELLED, Changes, Statement, Work
+from windlass.stores.postgres.moves import delivery_ends, holds, steps
+from windlass.stores.postgres.rows import Standing, json_text
+from windlass.stores.postgres.work import CANCELLED, Changes, Statement, Work, run
 
 
 def cancel(changes: Changes, command: commands.CancelJobs) -> Work[list[CancelOutcome]]:
@@ -39,10 +40,9 @@ def retry(changes: Changes, command: commands.RetryJobs) -> Work[list[Changed]]:
     if taken:
         parameters = {"now": changes.now, "seqs": [job.seq for job in taken]}
         yield Statement("note_retry", parameters)
-        yield Statement("retry", parameters)
+        yield from steps.starts_waiting(changes, taken, run(Statement("retry", parameters)))
     for job in taken:
         changes.moved(job.queue, job.state, State.PENDING)
-        changes.ready(job.queue)
     answers = _answers(ids, jobs, taken, again=Changed.WRONG_STATE)
     return [Changed.KEY_HELD if job_id in refused else answer for job_id, answer in zip(ids, answers, strict=True)]
 
@@ -51,7 +51,7 @@ def delete(changes: Changes, command: commands.DeleteJobs) -> Work[list[Changed]
     """Delete finished jobs."""
     jobs = yield from _standing(command.ids)
     chosen = [job for job in jobs.values() if job.state in FINISHED]
-    yield from ends.forget([job.seq for job in chosen])
+    yield from delivery_ends.forget([job.seq for job in chosen])
     for job in chosen:
         changes.moved(job.queue, job.state, None)
     return _answers(command.ids, jobs, chosen, again=Changed.NOT_FOUND)
@@ -63,23 +63,23 @@ def reschedule(changes: Changes, command: commands.RescheduleJobs) -> Work[list[
     chosen = [job for job in jobs.values() if job.state in WAITING]
     if chosen:
         parameters = {"now": changes.now, "run_at": command.run_at, "seqs": [job.seq for job in chosen]}
-        rows = yield Statement("reschedule", parameters)
+        rows = yield from steps.starts_waiting(changes, chosen, run(Statement("reschedule", parameters)))
         states = {job_id: STATES[state] for job_id, state in rows}
         for job in chosen:
             changes.moved(job.queue, job.state, states[job.id])
-            changes.ready(job.queue)
     return _answers(command.ids, jobs, chosen, again=Changed.DONE)
 
 
 def set_queue_settings(changes: Changes, command: commands.SetQueueSettings) -> Work[None]:
     """Set settings of a queue; a pause holds once this is committed and `barrier` has passed."""
-    paused = command.settings.paused
-    if paused is None:
+    fields = fields_of(command.settings)
+    if not fields:
         return
-    yield Statement("pause", {"queue": command.queue, "paused": paused})
-    if paused:
+    parameters = {"queue": command.queue, "layer": command.layer, "settings": json_text(fields)}
+    yield Statement("set_queue_settings", parameters)
+    if command.settings.paused:
         changes.topics.add(PAUSES)
-    else:
+    elif command.settings.paused is not None:
         changes.ready(command.queue)
 
 
@@ -105,14 +105,18 @@ def _end(changes: Changes, waiting: Sequence[Standing], retention: Retention) ->
         return
     yield from holds.free_at_end([job for job in waiting if job.unique_key is not None])
     kept = [job for job in waiting if retention.keeps(job.queue, State.CANCELLED)]
-    if kept:
-        yield Statement("cancel", {"now": changes.now, "seqs": [job.seq for job in kept]})
     staying = {job.seq for job in kept}
-    yield from ends.forget([job.seq for job in waiting if job.seq not in staying])
+    going = [job.seq for job in waiting if job.seq not in staying]
+    yield from steps.ends(changes, waiting, _cancel(changes, [job.seq for job in kept], going))
     for job in waiting:
         changes.moved(job.queue, job.state, State.CANCELLED if job.seq in staying else None)
         changes.happened(job.queue, job.kind, CANCELLED)
-    changes.topics.add(ENDS)
+
+
+def _cancel(changes: Changes, kept: Sequence[int], going: Sequence[int]) -> Work[None]:
+    if kept:
+        yield Statement("cancel", {"now": changes.now, "seqs": kept})
+    yield from delivery_ends.forget(going)
 
 
 def _outcome(job: Standing | None) -> CancelOutcome:

@@ -9,7 +9,7 @@ from windlass.core.moving import HeldKey, Packed
 from windlass.core.queries import PackJobs
 from windlass.core.states import WAITING
 from windlass.core.topics import SCHEDULES
-from windlass.stores.postgres.moves import ends, holds
+from windlass.stores.postgres.moves import delivery_ends, holds
 from windlass.stores.postgres.moves.departure import goes_by
 from windlass.stores.postgres.queries import whole_job
 from windlass.stores.postgres.rows import Standing
@@ -86,6 +86,6 @@ def _let_go_jobs(changes: Changes, ids: Sequence[JobId]) -> Work[None]:
     rows = yield Statement("standing", {"ids": sorted(set(ids)), "lock_timeout": None})
     waiting = [job for job in map(Standing._make, rows) if job.state in WAITING]
     yield from holds.free([(job.hold, job.id) for job in waiting if job.hold is not None])
-    yield from ends.forget([job.seq for job in waiting])
+    yield from delivery_ends.forget([job.seq for job in waiting])
     for job in waiting:
         changes.moved(job.queue, job.state, None)

@@ -9,7 +9,7 @@ from windlass.core.duration import ZERO
 from windlass.core.retention import Retention
 from windlass.core.states import State
 from windlass.kit.records import STATES
-from windlass.stores.postgres.moves import ends
+from windlass.stores.postgres.moves import delivery_ends
 from windlass.stores.postgres.queries import note_damaged_counts
 from windlass.stores.postgres.timestamps import TOO_LATE
 from windlass.stores.postgres.work import Changes, Statement, Work
@@ -146,7 +146,7 @@ def _delete(
         "since_seqs": [place and place.seq for place in places],
     }
     rows = yield Statement("prunable", parameters)
-    yield from ends.forget([seq for seq, *_ in rows])
+    yield from delivery_ends.forget([seq for seq, *_ in rows])
     gone: Counter[End] = Counter()
     for seq, queue, state, finished_at in rows:
         end = End(queue, STATES[state])

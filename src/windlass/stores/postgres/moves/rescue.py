@@ -6,11 +6,11 @@ from windlass.core.commands import RescueClaims
 from windlass.core.duration import ZERO
 from windlass.core.requests import Rescued, RescueRequest
 from windlass.core.states import State
-from windlass.core.topics import ENDS, FLAGS
+from windlass.core.topics import FLAGS
 from windlass.core.verdict import LEASE_EXPIRED, ORPHANED
 from windlass.kit.unique_keys import after_attempt
-from windlass.stores.postgres.moves import ends
-from windlass.stores.postgres.moves.ends import Ended, Ending, Waiting
+from windlass.stores.postgres.moves import delivery_ends
+from windlass.stores.postgres.moves.delivery_ends import Ended, Ending, Waiting
 from windlass.stores.postgres.moves.marks import lease_mark
 from windlass.stores.postgres.rows import Standing
 from windlass.stores.postgres.work import DEAD, RESCUED, Changes, Statement, Work
@@ -71,9 +71,9 @@ def _take_back(changes: Changes, jobs: Sequence[Standing], command: RescueClaims
         for job, (_, state) in zip(jobs, rescued, strict=True)
         if state is State.DEAD
     ]
-    yield from ends.write_deliveries(changes, [Ended(job, "rescued", failure) for job in jobs])
-    yield from ends.wait_again_many(changes, waiting)
-    yield from ends.finish_many(changes, endings)
+    yield from delivery_ends.write_deliveries(changes, [Ended(job, "rescued", failure) for job in jobs])
+    yield from delivery_ends.wait_again_many(changes, waiting)
+    yield from delivery_ends.finish_many(changes, endings)
     _tell(changes, jobs, endings)
     return rescued
 
@@ -85,8 +85,6 @@ def _next_state(job: Standing, request: RescueRequest) -> State:
 def _tell(changes: Changes, jobs: Sequence[Standing], endings: Sequence[Ending]) -> None:
     # whoever held them may be waiting for news that it should stop
     changes.topics.add(FLAGS)
-    if endings:
-        changes.topics.add(ENDS)
     for job in jobs:
         changes.happened(job.queue, job.kind, RESCUED)
     for ending in endings:

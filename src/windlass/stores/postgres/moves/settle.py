@@ -1,27 +1,26 @@
 """Settle: how claims ended, fenced by their tokens."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias, assert_never
 
 import msgspec
 
-from windlass.core import fence
 from windlass.core.duration import ZERO
 from windlass.core.errors import JobConflict, StoreUnavailable
 from windlass.core.failpoint import reach
 from windlass.core.ids import JobId
 from windlass.core.requests import Settled, Settlement, SettleResult
 from windlass.core.states import State
-from windlass.core.topics import ENDS
 from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, ToSucceeded
 from windlass.kit.settlements import KeptResult, failure_of, kept_result, result_of
 from windlass.kit.unique_keys import after_attempt
-from windlass.stores.postgres.moves import ends, holds
-from windlass.stores.postgres.moves.ends import Ended, Ending, Waiting
+from windlass.stores.postgres.moves import delivery_ends, holds
+from windlass.stores.postgres.moves.delivery_ends import Ended, Ending, Waiting
 from windlass.stores.postgres.moves.enqueue import insert_any, write_kv
+from windlass.stores.postgres.moves.fence import Fence, Lock, fence
 from windlass.stores.postgres.moves.receipts import receipt, reply_of, write_receipt
 from windlass.stores.postgres.rows import Standing
-from windlass.stores.postgres.work import CANCELLED, DEAD, RETRIED, SUCCEEDED, Changes, Rows, Statement, Work
+from windlass.stores.postgres.work import CANCELLED, DEAD, RETRIED, SUCCEEDED, Changes, Statement, Work
 
 _Kept: TypeAlias = str | list[str | bool | None]
 """One answer in a receipt, as JSON has it."""
@@ -61,47 +60,37 @@ def settle_all(
     changes: Changes, settlements: Sequence[Settlement], patience: str | None = None
 ) -> Work[list[SettleResult]]:
     """Settle claims; each that brings jobs or values along is a step of its own, the others are written together."""
-    ids = sorted({settlement.job_id for settlement in settlements})
-    rows = yield Statement("standing", {"ids": ids, "lock_timeout": patience})
-    return (yield from _settle_these(changes, settlements, rows))
+    fenced = yield from fence(_claims(settlements), Lock.WAIT, patience=patience)
+    return (yield from _settle_these(changes, settlements, fenced))
 
 
 def settle_free(changes: Changes, settlements: Sequence[Settlement], patience: str) -> Work[list[SettleResult]]:
     """Settle claims as `settle_all`, but for the jobs that somebody has locked."""
-    ids = {settlement.job_id for settlement in settlements}
     going = {settlement.job_id for settlement in settlements if not settlement.keep}
-    parameters = {"ids": sorted(ids - going), "going": sorted(going), "lock_timeout": patience}
-    rows = yield Statement("standing_free", parameters)
-    missing = sorted(ids.difference(row[1] for row in rows))
-    locked: set[str] = set()
-    if missing:
-        locked = {row[0] for row in (yield Statement("known_ids", {"ids": missing}))}
-    return (yield from _settle_these(changes, settlements, rows, locked))
+    fenced = yield from fence(_claims(settlements), Lock.SKIP, going=going, patience=patience)
+    return (yield from _settle_these(changes, settlements, fenced))
 
 
-def _settle_these(
-    changes: Changes, settlements: Sequence[Settlement], rows: Rows, locked: Collection[str] = ()
-) -> Work[list[SettleResult]]:
-    jobs: dict[str, Standing | None] = {row[1]: Standing(*row) for row in rows}
+def _claims(settlements: Sequence[Settlement]) -> list[tuple[JobId, str]]:
+    return [(settlement.job_id, settlement.token) for settlement in settlements]
+
+
+def _settle_these(changes: Changes, settlements: Sequence[Settlement], fenced: Fence) -> Work[list[SettleResult]]:
     results: list[SettleResult] = []
     together: list[tuple[Standing, Settlement]] = []
     for settlement in settlements:
-        if settlement.job_id in locked:
-            results.append(locked_out(settlement.job_id))
-            continue
-        job = jobs.get(settlement.job_id)
-        refusal = Settled.LOST if job is None else fence.refusal(job.state, job.token, settlement.token)
-        if job is None or refusal is not None:
-            results.append(refusal or Settled.LOST)
+        job = fenced.held(settlement.job_id, settlement.token)
+        if not isinstance(job, Standing):
+            results.append(job or locked_out(settlement.job_id))
             continue
         # once: a second settlement of the same claim finds it settled
-        jobs[settlement.job_id] = _settled(job, settlement)
+        fenced.write(job.id, _settled(job, settlement))
         if settlement.then or settlement.kv:
             yield from _write_verdicts(changes, together)
             together.clear()
             results.append((yield from _settle_with(changes, job, settlement)))
             if results[-1] is not Settled.DONE:
-                jobs[settlement.job_id] = job
+                fenced.write(job.id, job)
         else:
             together.append((job, settlement))
             results.append(Settled.DONE)
@@ -196,8 +185,6 @@ def _write_verdicts(changes: Changes, settled: Sequence[tuple[Standing, Settleme
                 waiting.append(Waiting(job, State.PENDING, None, kept, job.attempt - 1))
             case _:
                 assert_never(verdict)
-    yield from ends.write_deliveries(changes, deliveries)
-    yield from ends.wait_again_many(changes, waiting)
-    yield from ends.finish_many(changes, endings)
-    if endings:
-        changes.topics.add(ENDS)
+    yield from delivery_ends.write_deliveries(changes, deliveries)
+    yield from delivery_ends.wait_again_many(changes, waiting)
+    yield from delivery_ends.finish_many(changes, endings)

@@ -9,12 +9,12 @@ from windlass.core.job import Job
 from windlass.core.moving import HeldKey, Unpacked
 from windlass.core.queries import GetUnpacked
 from windlass.kit.records import STATES, headers_text, log_lines_of
-from windlass.stores.postgres.moves import holds
-from windlass.stores.postgres.moves.ends import NO_FAILURE
+from windlass.stores.postgres.moves import holds, steps
+from windlass.stores.postgres.moves.delivery_ends import NO_FAILURE
 from windlass.stores.postgres.moves.enqueue import check_ids
 from windlass.stores.postgres.moves.marks import lower_marks
 from windlass.stores.postgres.rows import json_text, plain_text
-from windlass.stores.postgres.work import ENQUEUED, Changes, Row, Statement, Work
+from windlass.stores.postgres.work import ENQUEUED, Changes, Row, Statement, Work, run
 
 BYTES_AT_ONCE: Final = 32 * 1024 * 1024
 LINES_AT_ONCE: Final = 5_000
@@ -41,8 +41,8 @@ def unpack(changes: Changes, command: UnpackJobs) -> Work[bool]:
     parcel = command.parcel
     jobs = parcel.packed.jobs
     ids = [job.id for job in jobs]
-    parameters = {"move": parcel.move, "queue": parcel.queue, "number": parcel.number, "ids": ids}
-    turn = yield Statement("take_turn", parameters)
+    turn_of = {"move": parcel.move, "queue": parcel.queue, "number": parcel.number, "ids": ids}
+    turn = yield Statement("take_turn", turn_of)
     if not turn:
         return False
     if not jobs:
@@ -52,7 +52,8 @@ def unpack(changes: Changes, command: UnpackJobs) -> Work[bool]:
     held = yield Statement("hold_marks", {"queues": [parcel.queue]})
     rows: list[Row] = []
     for part in _parts(jobs):
-        rows += yield Statement("unpack", {"now": changes.now, "queue": parcel.queue, **_columns(part, keys)})
+        parameters = {"now": changes.now, "queue": parcel.queue, **_columns(part, keys)}
+        rows += yield from steps.starts_waiting(changes, part, run(Statement("unpack", parameters)))
     if len(rows) < len(jobs):
         yield from check_ids(jobs)
     if any(marks for (marks,) in held):

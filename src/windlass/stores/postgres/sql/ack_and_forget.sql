@@ -14,6 +14,8 @@ done as (
         and coalesce((id, token) in (select * from unnest(:ids::uuid[], :tokens::uuid[])), false)
         -- only a job that runs has a lease; by its state it would be looked for among all that run
         and lease_expires_at is not null
+        -- a job that others follow is left to finish.sql and forget.sql
+        and not has_followers
     returning seq, id, queue, kind, hold, hold_until, delivery, log_lines
 ),
 freed as (

@@ -11,4 +11,6 @@ cross join lateral (
     order by job.run_at
     limit 1
 ) as due
-where known.paused is not true
+where (
+    {is_paused}
+) is not true

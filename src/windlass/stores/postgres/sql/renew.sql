@@ -1,14 +1,12 @@
--- Each claimed job has a token of its own, so the two lists need no pairing. A job that somebody has locked is left as
--- it is, and its claim is said to hold: one that is in a long transaction must not hold up the leases of all the
--- others. Only a job that runs has a lease: it is not looked for by its state, so that the index of all leases can
--- never be taken for that of the ids.
+-- A job that somebody has locked is left as it is, and its claim is said to hold: one that is in a long transaction must
+-- not hold up the leases of all the others.
 with moment as materialized (
     select coalesce(:now::timestamptz, clock_timestamp()) as now
 ),
 free as materialized (
     select seq
     from windlass_job
-    where id = any(:ids::uuid[]) and token = any(:tokens::uuid[]) and lease_expires_at is not null
+    {where_claims_hold}
     for no key update skip locked
 ),
 renewed as (
@@ -20,7 +18,7 @@ renewed as (
 -- all that hold, as they were, and then those that were renewed: whoever reads both keeps the later
 select id::text, token::text, lease_expires_at, cancel_requested, false
 from windlass_job
-where id = any(:ids::uuid[]) and token = any(:tokens::uuid[]) and lease_expires_at is not null
+{where_claims_hold}
 union all
 select id::text, token::text, lease_expires_at, cancel_requested, true
 from renewed

@@ -5,7 +5,7 @@ with moment as materialized (
 held as materialized (
     select seq
     from windlass_job
-    where id = any(:ids::uuid[]) and token = any(:tokens::uuid[]) and lease_expires_at is not null
+    {where_claims_hold}
     order by id
     for no key update
 )

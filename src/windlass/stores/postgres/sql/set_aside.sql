@@ -19,7 +19,9 @@ suspects as materialized (
         limit 1000
     ) as ready
     -- sound ones are not locked, since other claims would pass them by
-    where known.paused is not true and (
+    where (
+        {is_paused}
+    ) is not true and (
         {is_damaged}
     )
 ),

@@ -20,6 +20,13 @@ whole as materialized (
     order by id
     for update skip locked
 )
-select * from kept
+select *, true from kept
 union all
-select * from whole
+select *, true from whole
+union all
+-- all of them, as they were: a job that is not among those above is locked elsewhere
+select
+    {standing_columns},
+    false
+from windlass_job
+where id = any(:ids::uuid[] || :going::uuid[])

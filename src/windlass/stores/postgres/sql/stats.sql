@@ -44,7 +44,9 @@ from summed
 left join (
     select
         queue,
-        paused,
+        (
+            {is_paused}
+        ) as paused,
         marks,
         case
             -- damaged marks, which are no pairs, must not hide a job: without priorities they are not used

@@ -8,10 +8,11 @@ from windlass.core.job import Failure
 from windlass.core.names import HISTORY_KEPT, MAX_ERROR, shortened
 from windlass.core.states import State
 from windlass.kit.unique_keys import Kept
+from windlass.stores.postgres.moves import steps
 from windlass.stores.postgres.moves.holds import free_at_end
 from windlass.stores.postgres.moves.marks import keep_marks_below
 from windlass.stores.postgres.rows import Standing, plain_text
-from windlass.stores.postgres.work import Changes, Many, Statement, Work
+from windlass.stores.postgres.work import Changes, Many, Statement, Work, run
 
 NO_FAILURE: Final = (None, None, None, None)
 
@@ -52,9 +53,14 @@ def finish_many(changes: Changes, endings: Sequence[Ending]) -> Work[None]:
     """End running jobs."""
     if not endings:
         return
-    yield from free_at_end([ending.job for ending in endings])
+    jobs = [ending.job for ending in endings]
+    yield from free_at_end(jobs)
     for ending in endings:
         changes.moved(ending.job.queue, State.RUNNING, ending.state if ending.keep else None)
+    yield from steps.stops_running(changes, jobs, steps.ends(changes, jobs, _finish(changes, endings)))
+
+
+def _finish(changes: Changes, endings: Sequence[Ending]) -> Work[None]:
     kept = [_finished(changes, ending) for ending in endings if ending.keep]
     if kept:
         yield Many("finish", kept)
@@ -66,10 +72,11 @@ def wait_again_many(changes: Changes, waiting: Sequence[Waiting]) -> Work[None]:
     if not waiting:
         return
     yield from keep_marks_below([one.job for one in waiting if one.delay is None])
-    yield Many("wait_again", [_waiting(changes, one) for one in waiting])
+    jobs = [one.job for one in waiting]
+    wait_again = run(Many("wait_again", [_waiting(changes, one) for one in waiting]))
+    yield from steps.stops_running(changes, jobs, steps.starts_waiting(changes, jobs, wait_again))
     for one in waiting:
         changes.moved(one.job.queue, State.RUNNING, one.state)
-        changes.ready(one.job.queue)
 
 
 def write_deliveries(changes: Changes, ended: Sequence[Ended]) -> Work[None]:
