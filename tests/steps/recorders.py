@@ -4,8 +4,10 @@ from typing import Final
 
 from tests.steps.python_recorder import recorded_memory, recorded_slatedb
 from tests.steps.recording import Recorder
+from tests.steps.sqlite_recorder import recorded_sqlite
 
 RECORDERS: Final[dict[str, Recorder]] = {
     "memory": recorded_memory,
     "slatedb": recorded_slatedb,
+    "sqlite": recorded_sqlite,
 }
