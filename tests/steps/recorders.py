@@ -5,9 +5,11 @@ from typing import Final
 from tests.steps.postgres_recorder import recorded_postgres
 from tests.steps.python_recorder import recorded_memory, recorded_slatedb
 from tests.steps.recording import Recorder
+from tests.steps.sqlite_recorder import recorded_sqlite
 
 RECORDERS: Final[dict[str, Recorder]] = {
     "memory": recorded_memory,
     "postgres": recorded_postgres,
     "slatedb": recorded_slatedb,
+    "sqlite": recorded_sqlite,
 }
