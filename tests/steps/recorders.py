@@ -4,8 +4,10 @@ from typing import Final
 
 from tests.steps.python_recorder import recorded_memory, recorded_slatedb
 from tests.steps.recording import Recorder
+from tests.steps.redis_recorder import recorded_redis
 
 RECORDERS: Final[dict[str, Recorder]] = {
     "memory": recorded_memory,
+    "redis": recorded_redis,
     "slatedb": recorded_slatedb,
 }
