@@ -10,6 +10,11 @@ from tests.steps.sqlite_recorder import recorded_sqlite
 RECORDERS: Final[dict[str, Recorder]] = {
     "memory": recorded_memory,
     "postgres": recorded_postgres,
+from tests.steps.redis_recorder import recorded_redis
+
+RECORDERS: Final[dict[str, Recorder]] = {
+    "memory": recorded_memory,
+    "redis": recorded_redis,
     "slatedb": recorded_slatedb,
     "sqlite": recorded_sqlite,
 }

@@ -30,7 +30,7 @@ from windlass.testing.conformance.given import a_job, a_schedule
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
-STAY: Final = {"meta", "seq", "queues", "queue_numbers", "totals", "revision", "audit"}
+STAY: Final = {"meta", "seq", "queues", "queue_numbers", "totals", "revision", "audit", "settings"}
 """Keys that stay for as long as the store: each is one, or one for each queue, and bounded."""
 EXPIRE: Final = {
     "minute": 8 * DAY,
