@@ -1,6 +1,6 @@
 """What scripts answer about a job, compared with the fields of a job."""
 
-from tests.api.given_jobs import FULL
+from tests.job_samples import FULL
 from windlass.core.duration import to_micros
 from windlass.core.job import STORED_FIELDS
 from windlass.stores.redis.replies import Body, ClaimRow, Head, JobRow, More, claim_of, job_of
