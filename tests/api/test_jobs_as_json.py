@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 import pytest
 
-from tests.api.given_jobs import JOBS
+from tests.job_samples import JOBS
 from windlass.api import jobs as api
 from windlass.api.jobs import Job, job_of, told
 from windlass.core import job as core

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import windlass
+from tests.job_samples import BARE
 from windlass.client.client import Client
 from windlass.core.ids import JobId
 from windlass.core.job import Job
@@ -17,11 +18,10 @@ SECOND = timedelta(seconds=1)
 def a_dead_job(seq: int, error: str | None = "Boom: 1", *, queue: str = "q", kind: str | None = None) -> Job:
     """Return a job that was enqueued `seq` seconds after the start, and died at once."""
     at: datetime = START + seq * SECOND
-    id = JobId(f"00000000-0000-7000-8000-{seq:012x}")
-    return Job(
-        seq, id, queue, kind, b"much", "json", {}, None, 1000, State.DEAD, 1, 1, 1, at, at, at, None, at, "a worker",
-        error, b"more", "json", None, cancel_requested=False, unique_key=None, parent_id=None, schedule_id=None,
-        limit_key=None,
+    return BARE._replace(
+        seq=seq, id=JobId(f"00000000-0000-7000-8000-{seq:012x}"), queue=queue, kind=kind, payload=b"much", codec="json",
+        state=State.DEAD, attempt=1, max_attempts=1, delivery=1, created_at=at, run_at=at, claimed_at=at,
+        finished_at=at, worker="a worker", last_error=error, result=b"more", result_codec="json",
     )  # fmt: skip
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.core.ids import JobId
-from windlass.core.job import NO_HEADERS, PRIORITY_NORMAL, Failure, Job
+from tests.job_samples import BARE
+from windlass.core.job import Failure, Job
 from windlass.core.retry import Exponential, Fixed, NoRetry, RetryRule
 from windlass.core.states import State
 from windlass.core.verdict import (
@@ -30,36 +30,10 @@ SECOND = timedelta(seconds=1)
 
 
 def a_job(*, attempt: int = 1, max_attempts: int = 3) -> Job:
-    return Job(
-        seq=1,
-        id=JobId("01900000-0000-7000-8000-000000000000"),
-        queue="email",
-        kind=None,
-        payload=b"",
-        codec="raw",
-        headers=NO_HEADERS,
-        tenant=None,
-        priority=PRIORITY_NORMAL,
-        state=State.RUNNING,
-        attempt=attempt,
-        max_attempts=max_attempts,
-        delivery=attempt,
-        created_at=NOW,
-        run_at=NOW,
-        claimed_at=NOW,
+    return BARE._replace(
+        state=State.RUNNING, attempt=attempt, max_attempts=max_attempts, delivery=attempt, claimed_at=NOW,
         lease_expires_at=NOW,
-        finished_at=None,
-        worker=None,
-        last_error=None,
-        result=None,
-        result_codec=None,
-        progress=None,
-        cancel_requested=False,
-        unique_key=None,
-        parent_id=None,
-        schedule_id=None,
-        limit_key=None,
-    )
+    )  # fmt: skip
 
 
 def test_work_that_was_done_succeeds_with_its_result() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.api.given_jobs import FULL
+from tests.job_samples import FULL
 from windlass.api.jobs import job_of
 from windlass.api.roles import Role
 from windlass.core.job import FIELDS_WITH_SECRETS, Job

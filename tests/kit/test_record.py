@@ -1,6 +1,6 @@
 """A job as a record of Python, compared with the fields of a job."""
 
-from tests.api.given_jobs import FULL
+from tests.job_samples import FULL
 from windlass.core.job import STORED_FIELDS, WAITING_FIELDS
 from windlass.kit.moves.record import Record, record_of
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.job_samples import BARE
 from windlass.client.why import Known, Reason, reasons
 from windlass.core.ids import JobId
 from windlass.core.job import Delivery, Failure, Job, Progress
@@ -20,12 +21,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ID = JobId("019ca96f-0000-7000-8000-000000000001")
 OTHER = JobId("019ca96f-0000-7000-8000-000000000002")
 SECOND = timedelta(seconds=1)
-WAITING = Job(
-    seq=1, id=ID, queue="email", kind="send", payload=b"", codec="json", headers={}, tenant=None, priority=1000,
-    state=State.PENDING, attempt=0, max_attempts=5, delivery=0, created_at=NOW, run_at=NOW, claimed_at=None,
-    lease_expires_at=None, finished_at=None, worker=None, last_error=None, result=None, result_codec=None,
-    progress=None, cancel_requested=False, unique_key=None, parent_id=None, schedule_id=None, limit_key=None,
-)  # fmt: skip
+WAITING = BARE._replace(id=ID, queue="email", kind="send", payload=b"", codec="json", created_at=NOW, run_at=NOW)
 SERVER = ServerRecord(
     id="web#1", name="web", host="box", pid=7, version="1", started_at=NOW, seen_at=NOW,
     queues=("email",), kinds=("send",), details={"slots": "2"},

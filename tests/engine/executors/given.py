@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.engine.executors import home
+from tests.job_samples import BARE
 from windlass.codec import JSON
-from windlass.core.ids import JobId
 from windlass.core.job import Job, Progress, Token
 from windlass.core.states import State
 from windlass.core.verdict import Returned
@@ -23,16 +23,11 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 def a_job(payload: bytes = b"", **changes: Any) -> Job:  # noqa: ANN401 - any field of a job
     """Return a job that is held."""
-    made = Job(
-        seq=1,
-        id=JobId("01938c6e-1111-7000-8000-000000000001"),
+    made = BARE._replace(
         queue="default",
-        kind=None,
         payload=payload,
         codec="json",
         headers={"from": "a test"},
-        tenant=None,
-        priority=1000,
         state=State.RUNNING,
         attempt=1,
         max_attempts=3,
@@ -41,17 +36,7 @@ def a_job(payload: bytes = b"", **changes: Any) -> Job:  # noqa: ANN401 - any fi
         run_at=NOW,
         claimed_at=NOW,
         lease_expires_at=NOW + timedelta(seconds=30),
-        finished_at=None,
         worker="a test",
-        last_error=None,
-        result=None,
-        result_codec=None,
-        progress=None,
-        cancel_requested=False,
-        unique_key=None,
-        parent_id=None,
-        schedule_id=None,
-        limit_key=None,
     )
     return made._replace(**changes)
 

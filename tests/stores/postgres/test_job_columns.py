@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.api.given_jobs import FULL
+from tests.job_samples import FULL
 from tests.stores.columns import columns_read
 from windlass.core.job import STORED_FIELDS, WAITING_FIELDS
 from windlass.kit.records import headers_text

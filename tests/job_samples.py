@@ -1,4 +1,4 @@
-"""Jobs whose JSON is known, and that JSON as the first version wrote it."""
+"""A job that has only what each job has, and one that has a value in each field."""
 
 from datetime import UTC, datetime
 from typing import Final
