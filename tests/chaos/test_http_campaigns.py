@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from proofs import http_fleet, lost_replies, lost_reply_cases
+from proofs.fleet import http_fleet
+from proofs.lost_replies import cases as lost_reply_cases
+from proofs.lost_replies import lost_replies
 from proofs.report import Report, Verdict
 
 

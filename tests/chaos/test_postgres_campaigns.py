@@ -5,8 +5,11 @@ from uuid import uuid4
 
 import pytest
 
-from proofs import exactly_once, failover, fleet, late_commit, lost_replies, terminations, transactions
+from proofs.failover import failover
+from proofs.fleet import fleet, terminations
+from proofs.lost_replies import lost_replies
 from proofs.report import Report, Verdict
+from proofs.transactions import exactly_once, late_commit, transactions
 from tests.postgres.pgbouncer import skip_without_pgbouncer
 from windlass.stores.postgres.moves import receipts
 from windlass.stores.postgres.work import Changes, Work

@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 import windlass
-from proofs import fleet, lost_replies, redis_everysec, sentinel_failover, terminations
-from proofs.redis_reader import RedisReader
+from proofs.failover import sentinel_failover
+from proofs.fleet import fleet, redis_everysec, terminations
+from proofs.lost_replies import lost_replies
+from proofs.readers.redis import RedisReader
 from proofs.report import Report, Verdict
 from tests.redis.server import new_url
 from windlass import NewJob

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from proofs import schedules
+from proofs.kills import schedules
 from proofs.report import Verdict
 
 

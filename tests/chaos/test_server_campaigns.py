@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
-from proofs import exactly_once, memory, poison, server_kills, stops
+from proofs.kills import poison, server_kills, stops
+from proofs.load import memory
 from proofs.report import Report, Verdict
+from proofs.transactions import exactly_once
 
 
 def assert_holds(report: Report) -> None:

@@ -9,14 +9,18 @@ import pytest
 from slatedb.uniffi import DbBuilder, ObjectStoreBuilder, ObjectStoreType, WriteBatch
 
 import windlass
-from proofs import slatedb_faults, slatedb_kills, slatedb_lines, slatedb_storage, slatedb_takeover
 from proofs.ledger import Event, Ledger, read
-from proofs.owner_checks import check_all
-from proofs.owner_tasks import FOR_THE_DEAD, RAW, payload
+from proofs.readers.slatedb import SlateReader
 from proofs.report import Report, Verdict
-from proofs.s3_faults import LINES, WITH_A_BODY, WITH_EVERY_CALL
 from proofs.serving import Place
-from proofs.slatedb_reader import SlateReader
+from proofs.slatedb import faults as slatedb_faults
+from proofs.slatedb import kills as slatedb_kills
+from proofs.slatedb import lines as slatedb_lines
+from proofs.slatedb import storage as slatedb_storage
+from proofs.slatedb import takeover as slatedb_takeover
+from proofs.slatedb.owner_checks import check_all
+from proofs.slatedb.owner_tasks import FOR_THE_DEAD, RAW, payload
+from proofs.slatedb.s3_faults import LINES, WITH_A_BODY, WITH_EVERY_CALL
 from windlass import NewJob
 
 SLOWEST = ("1 kB/s", "stalls of 3 s")

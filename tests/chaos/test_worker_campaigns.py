@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from proofs import child_kills, signals
+from proofs.kills import child_kills, signals
 from proofs.report import Report, Verdict
 
 

@@ -12,7 +12,7 @@ from proofs.serving import lives
 from tests.parent.given import Running, enqueue, jobs, servers
 
 SPARE = 5.0
-"""Seconds beyond the grace, which is one on a machine that is not busy: `proofs/signals.py` shows that."""
+"""Seconds beyond the grace, which is one on a machine that is not busy: `proofs/kills/signals.py` shows that."""
 ON_A_TERMINAL = """
 import os, sys
 os.login_tty(os.open(sys.argv[1], os.O_RDWR))
