@@ -80,7 +80,7 @@ class Faults:
 NONE: Final = Faults(share=0.0)
 LINES: Final[Mapping[str, Faults]] = {
     "latency": Faults(share=0.0, latency=0.05, jitter=0.05),
-    # F17 says 1 kbps, after tests by toxiproxy, which counts kilobytes a second. At a kilobit one request of some 700
+    # Tests by toxiproxy say 1 kbps, and count kilobytes a second. At a kilobit one request of some 700
     # bytes with its answer takes longer than the 10 s that a heartbeat counts for: no owner could keep its store.
     "1 kB/s": Faults(share=0.0, bytes_per_second=1_024),
     "15 % resets": Faults(share=0.15, kinds=("reset", "lost answer")),
