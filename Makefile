@@ -89,8 +89,8 @@ pyright: $(VENV)/.ready-check
 examples: $(VENV)/.ready-check ## run every example of the README, the docs and the docstrings
 	$(RUN) -m pytest --quiet -p docs.examples README.md docs src
 
-bench: $(VENV)/.ready-bench ## measure Windlass beside its peers
-	$(RUN) -m benchmarks $(ARGS)
+bench: $(VENV)/.ready-bench ## measure Windlass beside its peers, or one thing alone: make bench PART=...
+	$(RUN) -m benchmarks$(if $(PART),.studies.$(subst -,_,$(PART))) $(ARGS)
 
 proof: $(VENV)/.ready ## run one long campaign against a promise: make proof PART=...
 	$(RUN) -m proofs $(PART) $(ARGS)

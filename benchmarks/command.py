@@ -9,15 +9,18 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import contestants, http_serving, machine, markdown, postgres_databases, redis_databases, terminal
-from benchmarks.contestant import Trial
-from benchmarks.measurements import ALL_OURS, PARTS
-from benchmarks.plan import plan
-from benchmarks.postgres_cluster import cluster
-from benchmarks.redis_server import server
-from benchmarks.report import Report
-from benchmarks.run import Finding, Runner
-from benchmarks.summary import summarise
+from benchmarks import contestants
+from benchmarks.measuring import machine
+from benchmarks.measuring.contestant import Trial
+from benchmarks.measuring.measurements import ALL_OURS, PARTS
+from benchmarks.measuring.plan import plan
+from benchmarks.measuring.run import Finding, Runner
+from benchmarks.reporting import markdown, terminal
+from benchmarks.reporting.report import Report
+from benchmarks.reporting.summary import summarise
+from benchmarks.servers import http_serving, postgres_databases, redis_databases
+from benchmarks.servers.postgres_cluster import cluster
+from benchmarks.servers.redis_server import server
 
 LARGE = "large"
 

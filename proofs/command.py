@@ -8,42 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 
-from proofs import (
-    checkpoints,
-    child_kills,
-    crowds,
-    exactly_once,
-    failover,
-    failpoints,
-    fleet,
-    http_fleet,
-    http_fuzz,
-    index,
-    late_commit,
-    lost_replies,
-    machine,
-    memory,
-    moves,
-    poison,
-    processes,
-    producer_kills,
-    redis_everysec,
-    schedules,
-    sentinel_failover,
-    server_kills,
-    signals,
-    slatedb_faults,
-    slatedb_kills,
-    slatedb_lines,
-    slatedb_storage,
-    slatedb_takeover,
-    stale,
-    stops,
-    terminations,
-    transactions,
-)
+from proofs import index, machine
+from proofs.failover import failover, sentinel_failover
+from proofs.fleet import fleet, http_fleet, redis_everysec, terminations
+from proofs.http import crowds, http_fuzz
+from proofs.kills import child_kills, failpoints, poison, producer_kills, schedules, server_kills, signals, stale, stops
+from proofs.load import checkpoints, memory, moves, processes
+from proofs.lost_replies import lost_replies
 from proofs.remains import Remains
 from proofs.report import Report, Verdict
+from proofs.slatedb import faults as slatedb_faults
+from proofs.slatedb import kills as slatedb_kills
+from proofs.slatedb import lines as slatedb_lines
+from proofs.slatedb import storage as slatedb_storage
+from proofs.slatedb import takeover as slatedb_takeover
+from proofs.transactions import exactly_once, late_commit, transactions
 
 
 def restarts(scale: int) -> fleet.Plan:

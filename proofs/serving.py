@@ -13,12 +13,12 @@ from typing import NamedTuple
 import windlass
 from proofs.children import eventually, state_of
 from proofs.ledger import Entry, Ledger
-from proofs.postgres_reader import PostgresReader
-from proofs.reader import FleetReader, Reader, SqliteReader
-from proofs.redis_cluster_reader import RedisClusterReader
-from proofs.redis_reader import RedisReader
+from proofs.readers.postgres import PostgresReader
+from proofs.readers.redis import RedisReader
+from proofs.readers.redis_cluster import RedisClusterReader
+from proofs.readers.sqlite import FleetReader, Reader, SqliteReader
+from proofs.readers.sqlite_fleet import SqliteFleetReader
 from proofs.report import Report
-from proofs.sqlite_fleet_reader import SqliteFleetReader
 from windlass import App, NewJob, Server, ServerConfig
 
 QUEUE = "default"
@@ -55,7 +55,7 @@ class Place(NamedTuple):
             return SqliteFleetReader(self.file)
         if self.url.startswith("slatedb"):
             # loaded when it is wanted: how much memory a server takes is looked at too
-            reader: FleetReader = import_module("proofs.slatedb_reader").SlateReader(self.url)
+            reader: FleetReader = import_module("proofs.readers.slatedb").SlateReader(self.url)
             return reader
         if self.url.startswith("redis+cluster"):
             return RedisClusterReader(self.url)

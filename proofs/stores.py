@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from proofs.fleet_database import PostgresDatabase, RedisClusterDatabase, RedisDatabase
+from proofs.fleet.database import PostgresDatabase, RedisClusterDatabase, RedisDatabase
 from proofs.report import Report
 from proofs.serving import SQLITE, Place
 from tests.postgres.private import DURABLE, PrivateCluster

@@ -62,7 +62,7 @@ def pooled_schema(schema: str) -> str:
 
 @pytest.fixture(params=STORES)
 async def new_store(request: pytest.FixtureRequest, clock: FakeClock) -> AsyncIterator[Callable[[], Store]]:
-    """Doors to the same jobs; when all are closed, nothing of them may be left (I19)."""
+    """Doors to the same jobs; when all are closed, nothing of them may be left."""
     rng, name = SeededRng(), request.param
     # a handler whose transaction is looked at writes to a table of its own
     with new_url(behind(name), with_tables="transactional" in request.fixturenames) as url:

@@ -1,3 +1,4 @@
+import ast
 import json
 import re
 import subprocess
@@ -15,6 +16,9 @@ from tests.markers import MARKED
 ROOT = Path(__file__).resolve().parent.parent
 PLACES = (".ci", "benchmarks", "docs", "examples", "packaging", "proofs", "src", "tests")
 HOME_OF_SOMEBODY = re.compile(r"(?<![\w.])/(?:home|Users|root)/\w|[A-Z]:\\Users\\")
+CODE = re.compile(r"\b[A-Z]{1,2}\d{1,3}\b")
+NO_CODES = {"S3"}
+"""What looks like the code of a sentence in some document, and is a name that engineers know."""
 RELATIVE_LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
 
 # Runs a statement in a fresh interpreter and tells what it opened and whose packages it loaded. Python itself opens
@@ -194,3 +198,18 @@ def test_every_module_that_has_a_marker_is_there(modules: str) -> None:
     folder = ROOT / "src" if modules.startswith("windlass.") else ROOT
 
     assert list(folder.glob(f"{modules.replace('.', '/')}.py")), "tests/markers.py names what is not there"
+
+
+def test_no_docstring_says_the_code_of_a_sentence_in_place_of_the_sentence() -> None:
+    trees = [(path, ast.parse(text_of(path))) for path in files() if path.suffix == ".py"]
+
+    coded = [
+        f"{path.relative_to(ROOT)}:{node.body[0].lineno}: {code}"
+        for path, tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        for code in CODE.findall(ast.get_docstring(node) or "")
+        if code not in NO_CODES
+    ]
+
+    assert coded == []

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from benchmarks.contestant import Contestant
+from benchmarks.measuring.contestant import Contestant
 
 STORES = {
     "sqlite": {

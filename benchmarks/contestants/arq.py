@@ -10,9 +10,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks import asynchronous, redis_databases
-from benchmarks.contestant import Arrived, Contestant, Role
-from benchmarks.workload import QUEUE, Payload
+from benchmarks.measuring.contestant import Arrived, Contestant, Role
+from benchmarks.measuring.workload import QUEUE, Payload
+from benchmarks.servers import redis_databases
+from benchmarks.workloads import asynchronous
 
 NAME = "arq"
 FUNCTION = "nothing"

@@ -7,9 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks import asynchronous, postgres_databases
-from benchmarks.contestant import Arrived, Contestant, Role
-from benchmarks.workload import QUEUE, Payload
+from benchmarks.measuring.contestant import Arrived, Contestant, Role
+from benchmarks.measuring.workload import QUEUE, Payload
+from benchmarks.servers import postgres_databases
+from benchmarks.workloads import asynchronous
 
 NAME = "awa"
 AT_ONCE = 200

@@ -12,12 +12,12 @@ from typing import cast
 import msgspec
 from httptools import HttpResponseParser
 
-from benchmarks import asynchronous
-from benchmarks.contestant import Arrived, Contestant, Role
-from benchmarks.http_echo import PATH
-from benchmarks.other_process import other_process
-from benchmarks.our_loop import run_on_ours
-from benchmarks.workload import Payload
+from benchmarks.measuring.contestant import Arrived, Contestant, Role
+from benchmarks.measuring.workload import Payload
+from benchmarks.servers.http_echo import PATH
+from benchmarks.servers.our_loop import run_on_ours
+from benchmarks.workloads import asynchronous
+from benchmarks.workloads.other_process import other_process
 
 CONNECTIONS = 8
 """As many as Windlass has by default."""
@@ -91,7 +91,7 @@ class Queue:
 async def open_queue(folder: Path, *, keep: bool = False) -> AsyncGenerator[Queue]:
     """Start the other process."""
     del folder, keep
-    with other_process("benchmarks.http_echo") as process:
+    with other_process("benchmarks.servers.http_echo") as process:
         assert process.stdout is not None
         port = int(process.stdout.readline())
         loop = asyncio.get_running_loop()

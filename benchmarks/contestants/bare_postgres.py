@@ -13,10 +13,11 @@ from typing import Any
 
 import msgspec
 
-from benchmarks import asynchronous, postgres_databases
-from benchmarks.contestant import Arrived, Contestant, Outcome, Role, Trial
-from benchmarks.latency import LIMIT, claim_figures
-from benchmarks.workload import BULK, QUEUE, Payload, chunks, payloads
+from benchmarks.measuring.contestant import Arrived, Contestant, Outcome, Role, Trial
+from benchmarks.measuring.workload import BULK, QUEUE, Payload, chunks, payloads
+from benchmarks.servers import postgres_databases
+from benchmarks.workloads import asynchronous
+from benchmarks.workloads.latency import LIMIT, claim_figures
 
 NAME = "bare-postgres"
 BATCH = 100

@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
-from benchmarks import asynchronous
-from benchmarks.contestant import Arrived, Contestant, Outcome, Role, Trial
-from benchmarks.latency import LIMIT, claim_figures
-from benchmarks.our_loop import run_on_ours
-from benchmarks.workload import BULK, Payload, chunks, payloads
+from benchmarks.measuring.contestant import Arrived, Contestant, Outcome, Role, Trial
+from benchmarks.measuring.workload import BULK, Payload, chunks, payloads
+from benchmarks.servers.our_loop import run_on_ours
+from benchmarks.workloads import asynchronous
+from benchmarks.workloads.latency import LIMIT, claim_figures
 from windlass.stores.slatedb.fast_bytes import batch_of, next_pairs
 from windlass.stores.slatedb.fast_calls import speed_up
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks import blocking
-from benchmarks.contestant import Contestant, Role
-from benchmarks.durability import name_of
-from benchmarks.workload import QUEUE, Payload
+from benchmarks.measuring.contestant import Contestant, Role
+from benchmarks.measuring.workload import QUEUE, Payload
+from benchmarks.servers.durability import name_of
+from benchmarks.workloads import blocking
 
 NAME = "bare"
 BATCH = 100

@@ -11,9 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks import blocking, redis_databases, threaded
-from benchmarks.contestant import Arrived, Contestant, Role
-from benchmarks.workload import QUEUE, Payload
+from benchmarks.measuring.contestant import Arrived, Contestant, Role
+from benchmarks.measuring.workload import QUEUE, Payload
+from benchmarks.servers import redis_databases
+from benchmarks.workloads import blocking, threaded
 
 NAME = "celery"
 POOL = "solo"

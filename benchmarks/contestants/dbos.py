@@ -10,9 +10,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks import blocking, postgres_databases, threaded
-from benchmarks.contestant import Arrived, Contestant, Role
-from benchmarks.workload import CALLERS, QUEUE, Payload
+from benchmarks.measuring.contestant import Arrived, Contestant, Role
+from benchmarks.measuring.workload import CALLERS, QUEUE, Payload
+from benchmarks.servers import postgres_databases
+from benchmarks.workloads import blocking, threaded
 
 NAME = "dbos"
 FUNCTION = "nothing"

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from benchmarks import blocking, postgres_databases, threaded
-from benchmarks.contestant import Arrived, Contestant, Role
-from benchmarks.workload import Payload
+from benchmarks.measuring.contestant import Arrived, Contestant, Role
+from benchmarks.measuring.workload import Payload
+from benchmarks.servers import postgres_databases
+from benchmarks.workloads import blocking, threaded
 
 NAME = "django-tasks-db"
 LINE = "default"

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import msgspec
 
-from benchmarks import http_serving
-from benchmarks.contestant import Contestant, Outcome, Role, Trial
 from benchmarks.contestants.server import HOW, Served
-from benchmarks.producer import fill_by_another
-from benchmarks.store_urls import MAIN, http_url, sqlite_url
+from benchmarks.measuring.contestant import Contestant, Outcome, Role, Trial
+from benchmarks.servers import http_serving
+from benchmarks.servers.store_urls import MAIN, http_url, sqlite_url
+from benchmarks.workloads.producer import fill_by_another
 
 
 class ServedOverHttp(Served):

@@ -8,12 +8,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks import blocking
-from benchmarks.contestant import Arrived, Contestant, Outcome, Role, Trial
-from benchmarks.delay import DELAYED, run_times
-from benchmarks.durability import name_of
-from benchmarks.pickup import pick_up
-from benchmarks.workload import QUEUE, Payload, payload
+from benchmarks.measuring.contestant import Arrived, Contestant, Outcome, Role, Trial
+from benchmarks.measuring.workload import QUEUE, Payload, payload
+from benchmarks.servers.durability import name_of
+from benchmarks.workloads import blocking
+from benchmarks.workloads.delay import DELAYED, run_times
+from benchmarks.workloads.pickup import pick_up
 
 NAME = "huey"
 

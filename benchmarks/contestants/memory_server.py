@@ -3,11 +3,11 @@
 from datetime import timedelta
 from functools import partial
 
-from benchmarks import in_process, on_schedule
-from benchmarks.app import KEPT, BenchApp
-from benchmarks.contestant import Contestant, Outcome, Role, Trial
-from benchmarks.drain import drain
-from benchmarks.our_loop import on_our_loop
+from benchmarks.measuring.contestant import Contestant, Outcome, Role, Trial
+from benchmarks.servers.app import KEPT, BenchApp
+from benchmarks.servers.our_loop import on_our_loop
+from benchmarks.workloads import in_process, on_schedule
+from benchmarks.workloads.drain import drain
 
 URL = "memory://"
 AT_ONCE = timedelta(0)

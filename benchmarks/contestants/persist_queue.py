@@ -7,10 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks import blocking
-from benchmarks.contestant import Arrived, Contestant, Role
-from benchmarks.durability import name_of
-from benchmarks.workload import Payload
+from benchmarks.measuring.contestant import Arrived, Contestant, Role
+from benchmarks.measuring.workload import Payload
+from benchmarks.servers.durability import name_of
+from benchmarks.workloads import blocking
 
 NAME = "persist-queue"
 CLEAR_EVERY = 1_000

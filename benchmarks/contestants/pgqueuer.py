@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from benchmarks import asynchronous, postgres_databases
-from benchmarks.contestant import Arrived, Contestant, Role
-from benchmarks.workload import Payload
+from benchmarks.measuring.contestant import Arrived, Contestant, Role
+from benchmarks.measuring.workload import Payload
+from benchmarks.servers import postgres_databases
+from benchmarks.workloads import asynchronous
 
 NAME = "pgqueuer"
 ENTRYPOINT = "nothing"

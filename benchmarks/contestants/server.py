@@ -12,25 +12,18 @@ from typing import Any
 import msgspec
 
 import windlass
-from benchmarks import (
-    held_snapshot,
-    large,
-    large_server,
-    on_schedule,
-    postgres_databases,
-    redis_databases,
-    two_processes,
-)
-from benchmarks.app import KEPT, BenchApp
-from benchmarks.contestant import Arrived, Contestant, Measure, Outcome, Role, Trial
-from benchmarks.delay import DELAYED, run_times
-from benchmarks.drain import drain, until_done
-from benchmarks.our_loop import on_our_loop
-from benchmarks.pickup import pick_up
-from benchmarks.producer import fill_by_another, producer
-from benchmarks.serving import serving
-from benchmarks.store_urls import CROWDED, MAIN, Url, postgres_url, redis_url, sqlite_url
-from benchmarks.workload import FIRST_NUMBER, TEXT, Stopwatch
+from benchmarks.measuring.contestant import Arrived, Contestant, Measure, Outcome, Role, Trial
+from benchmarks.measuring.workload import FIRST_NUMBER, TEXT, Stopwatch
+from benchmarks.servers import postgres_databases, redis_databases
+from benchmarks.servers.app import KEPT, BenchApp
+from benchmarks.servers.our_loop import on_our_loop
+from benchmarks.servers.serving import serving
+from benchmarks.servers.store_urls import CROWDED, MAIN, Url, postgres_url, redis_url, sqlite_url
+from benchmarks.workloads import held_snapshot, large, large_server, on_schedule, two_processes
+from benchmarks.workloads.delay import DELAYED, run_times
+from benchmarks.workloads.drain import drain, until_done
+from benchmarks.workloads.pickup import pick_up
+from benchmarks.workloads.producer import fill_by_another, producer
 
 AT_ONCE = timedelta(0)
 LONG = 60.0

@@ -5,13 +5,13 @@ import time
 from dataclasses import replace
 
 import windlass
-from benchmarks import in_process
-from benchmarks.contestant import Contestant, Outcome, Trial
 from benchmarks.contestants.server import HOW, Served
-from benchmarks.loops import LEASE
-from benchmarks.serving import serving
-from benchmarks.store_urls import CROWDED, slatedb_url
-from benchmarks.workload import QUEUE, payload
+from benchmarks.measuring.contestant import Contestant, Outcome, Trial
+from benchmarks.measuring.workload import QUEUE, payload
+from benchmarks.servers.serving import serving
+from benchmarks.servers.store_urls import CROWDED, slatedb_url
+from benchmarks.workloads import in_process
+from benchmarks.workloads.loops import LEASE
 
 COLD_WAITING = 100
 CLAIMED = 20

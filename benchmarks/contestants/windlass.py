@@ -9,14 +9,24 @@ from functools import partial
 from pathlib import Path
 
 import windlass
-from benchmarks import held_snapshot, large, postgres_databases, redis_databases
-from benchmarks.contestant import Arrived, Contestant, Measure, Outcome, Role, Trial
-from benchmarks.latency import LIMIT, claim_figures
-from benchmarks.loops import LEASE, drain, fill
-from benchmarks.our_loop import on_our_loop
-from benchmarks.pickup import WARM_UP, pick_up, turns
-from benchmarks.store_urls import MAIN, Url, http_url, memory_url, postgres_url, redis_url, slatedb_url, sqlite_url
-from benchmarks.workload import BULK, CALLERS, QUEUE, Stopwatch, chunks, number_of, payload, payloads
+from benchmarks.measuring.contestant import Arrived, Contestant, Measure, Outcome, Role, Trial
+from benchmarks.measuring.workload import BULK, CALLERS, QUEUE, Stopwatch, chunks, number_of, payload, payloads
+from benchmarks.servers import postgres_databases, redis_databases
+from benchmarks.servers.our_loop import on_our_loop
+from benchmarks.servers.store_urls import (
+    MAIN,
+    Url,
+    http_url,
+    memory_url,
+    postgres_url,
+    redis_url,
+    slatedb_url,
+    sqlite_url,
+)
+from benchmarks.workloads import held_snapshot, large
+from benchmarks.workloads.latency import LIMIT, claim_figures
+from benchmarks.workloads.loops import LEASE, drain, fill
+from benchmarks.workloads.pickup import WARM_UP, pick_up, turns
 
 WAIT = timedelta(seconds=5)
 

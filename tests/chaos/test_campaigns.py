@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from proofs import checkpoints, failpoints, processes, producer_kills, stale
+from proofs.kills import failpoints, producer_kills, stale
+from proofs.load import checkpoints, processes
 from proofs.report import Report, Verdict
 from windlass.core import failpoint
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proofs.fleet_recovery import rate, recovery
+from proofs.fleet.recovery import rate, recovery
 
 ENDS = [10.0 + tenth / 10 for tenth in range(100)]
 """Ten jobs a second from the tenth second on."""

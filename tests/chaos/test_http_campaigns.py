@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from proofs import http_fleet, lost_replies, lost_reply_cases
+from proofs.fleet import http_fleet
+from proofs.lost_replies import cases as lost_reply_cases
+from proofs.lost_replies import lost_replies
 from proofs.report import Report, Verdict
 
 
@@ -31,7 +33,6 @@ def test_a_fleet_gets_over_a_dead_serving_process_and_lost_replies(tmp_path: Pat
 
 
 def test_a_lost_reply_makes_nothing_twice(tmp_path: Path) -> None:
-    """F14."""
     assert_holds(lost_replies.prove_over_http(tmp_path, lost_replies.Plan(replies=40)))
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from proofs import moves
+from proofs.load import moves
 from proofs.report import Verdict
 
 

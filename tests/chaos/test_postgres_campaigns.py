@@ -5,8 +5,11 @@ from uuid import uuid4
 
 import pytest
 
-from proofs import exactly_once, failover, fleet, late_commit, lost_replies, terminations, transactions
+from proofs.failover import failover
+from proofs.fleet import fleet, terminations
+from proofs.lost_replies import lost_replies
 from proofs.report import Report, Verdict
+from proofs.transactions import exactly_once, late_commit, transactions
 from tests.postgres.pgbouncer import skip_without_pgbouncer
 from windlass.stores.postgres.moves import receipts
 from windlass.stores.postgres.work import Changes, Work
@@ -69,7 +72,6 @@ def test_a_fleet_behind_pgbouncer_gets_over_all_of_that_and_over_a_dead_pool(tmp
 
 @pytest.mark.slow  # half a minute and more; the whole of it is a proof
 def test_a_database_that_is_gone_for_a_while_costs_no_rate(tmp_path: Path) -> None:
-    """F10."""
     plan = fleet.Plan(
         jobs=1_500,
         servers=2,
@@ -89,14 +91,12 @@ def test_a_database_that_is_gone_for_a_while_costs_no_rate(tmp_path: Path) -> No
 
 @pytest.mark.slow  # twenty seconds and more; the whole of it is a proof
 def test_a_standby_takes_over_and_nothing_that_it_has_is_lost(tmp_path: Path) -> None:
-    """F12."""
     plan = failover.Plan(failovers=3, unwaited=1, load=failover.Load(jobs_each=60, back_within=15.0))
 
     assert_holds(failover.prove(tmp_path, plan))
 
 
 def test_a_lost_reply_makes_nothing_twice(tmp_path: Path) -> None:
-    """F14."""
     assert_holds(lost_replies.prove(tmp_path, lost_replies.Plan(replies=40)))
 
 
@@ -142,7 +142,6 @@ def test_a_job_that_commits_late_is_claimed_soon(tmp_path: Path) -> None:
 
 
 def test_ended_sessions_cost_nothing(tmp_path: Path) -> None:
-    """F11."""
     plan = terminations.Plan(calm=1, seconds=3, per_second=250, job=0.2, least=0.05)
 
     assert_holds(terminations.prove(tmp_path, plan))

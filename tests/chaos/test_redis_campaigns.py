@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 import windlass
-from proofs import fleet, lost_replies, redis_everysec, sentinel_failover, terminations
-from proofs.redis_reader import RedisReader
+from proofs.failover import sentinel_failover
+from proofs.fleet import fleet, redis_everysec, terminations
+from proofs.lost_replies import lost_replies
+from proofs.readers.redis import RedisReader
 from proofs.report import Report, Verdict
 from tests.redis.server import new_url
 from windlass import NewJob
@@ -18,7 +20,6 @@ def assert_holds(report: Report) -> None:
 
 
 def test_a_fleet_gets_over_dead_servers_connections_and_databases(tmp_path: Path) -> None:
-    """F13."""
     plan = fleet.Plan(
         jobs=1_200,
         servers=2,
@@ -39,7 +40,6 @@ def test_a_fleet_gets_over_dead_servers_connections_and_databases(tmp_path: Path
 @pytest.mark.slow  # half a minute and more; the whole of it is a proof
 @pytest.mark.parametrize("spread", [False, True])
 def test_a_fleet_gets_over_the_dead_master_of_a_cluster(tmp_path: Path, *, spread: bool) -> None:
-    """B14."""
     plan = fleet.Plan(
         jobs=2_000,
         queues=("default", "mail", "reports"),
@@ -60,7 +60,6 @@ def test_a_fleet_gets_over_the_dead_master_of_a_cluster(tmp_path: Path, *, sprea
 
 @pytest.mark.slow  # half a minute and more; the whole of it is a proof
 def test_a_database_that_is_gone_for_a_while_costs_no_rate(tmp_path: Path) -> None:
-    """F13."""
     plan = fleet.Plan(
         jobs=1_500,
         servers=2,
@@ -86,7 +85,6 @@ def test_ended_connections_cost_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow  # twenty seconds and more; the whole of it is a proof
 def test_a_machine_that_stops_loses_the_last_moment_and_nothing_else(tmp_path: Path) -> None:
-    """F13."""
     plan = redis_everysec.Plan(jobs=600, stops=2, soonest=0.7, servers=2, producers=2, oldest=10.0, back_within=15.0)
 
     assert_holds(redis_everysec.prove(tmp_path, plan))
@@ -94,14 +92,12 @@ def test_a_machine_that_stops_loses_the_last_moment_and_nothing_else(tmp_path: P
 
 @pytest.mark.slow  # twenty seconds and more; the whole of it is a proof
 def test_a_replica_takes_over_and_nothing_that_it_has_is_lost(tmp_path: Path) -> None:
-    """F13."""
     load = sentinel_failover.Load(jobs_each=30, servers=1, producers=1, pause=0.5, back_within=15.0)
 
     assert_holds(sentinel_failover.prove(tmp_path, sentinel_failover.Plan(waited=1, unwaited=1, oldest=5.0, load=load)))
 
 
 def test_a_lost_reply_makes_nothing_twice(tmp_path: Path) -> None:
-    """F14."""
     assert_holds(lost_replies.prove_on_redis(tmp_path, lost_replies.Plan(replies=40)))
 
 

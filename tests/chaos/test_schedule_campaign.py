@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from proofs import schedules
+from proofs.kills import schedules
 from proofs.report import Verdict
 
 
 def test_each_due_time_makes_one_job_when_servers_are_killed(tmp_path: Path) -> None:
-    """I17."""
     plan = schedules.Plan(seconds=6, servers=2, kills=4, together=2, shortest_pause=1.2, longest_pause=2)
 
     report = schedules.prove(tmp_path, plan)

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
-from proofs import exactly_once, memory, poison, server_kills, stops
+from proofs.kills import poison, server_kills, stops
+from proofs.load import memory
 from proofs.report import Report, Verdict
+from proofs.transactions import exactly_once
 
 
 def assert_holds(report: Report) -> None:
@@ -19,7 +21,7 @@ def test_a_job_that_kills_its_server_is_the_only_one_dead(tmp_path: Path) -> Non
 
 
 def test_a_stop_costs_no_attempt_and_ends_in_time(tmp_path: Path) -> None:
-    """F50, with time to spare: the machine of a test is busy."""
+    """With time to spare: the machine of a test is busy."""
     plan = stops.Plan(stops=10, jobs=1_000, processes=2, long=2, locked=1, spare=10)
 
     assert_holds(stops.prove(tmp_path, plan))

@@ -9,14 +9,18 @@ import pytest
 from slatedb.uniffi import DbBuilder, ObjectStoreBuilder, ObjectStoreType, WriteBatch
 
 import windlass
-from proofs import slatedb_faults, slatedb_kills, slatedb_lines, slatedb_storage, slatedb_takeover
 from proofs.ledger import Event, Ledger, read
-from proofs.owner_checks import check_all
-from proofs.owner_tasks import FOR_THE_DEAD, RAW, payload
+from proofs.readers.slatedb import SlateReader
 from proofs.report import Report, Verdict
-from proofs.s3_faults import LINES, WITH_A_BODY, WITH_EVERY_CALL
 from proofs.serving import Place
-from proofs.slatedb_reader import SlateReader
+from proofs.slatedb import faults as slatedb_faults
+from proofs.slatedb import kills as slatedb_kills
+from proofs.slatedb import lines as slatedb_lines
+from proofs.slatedb import storage as slatedb_storage
+from proofs.slatedb import takeover as slatedb_takeover
+from proofs.slatedb.owner_checks import check_all
+from proofs.slatedb.owner_tasks import FOR_THE_DEAD, RAW, payload
+from proofs.slatedb.s3_faults import LINES, WITH_A_BODY, WITH_EVERY_CALL
 from windlass import NewJob
 
 SLOWEST = ("1 kB/s", "stalls of 3 s")
@@ -41,14 +45,12 @@ def test_the_next_owner_goes_on_where_settlements_delete_their_jobs(tmp_path: Pa
 
 
 def test_an_owner_that_is_taken_over_stops_and_settles_nothing_more(tmp_path: Path) -> None:
-    """F19."""
     plan = slatedb_takeover.Plan(jobs=50, takeovers=1, stops_within=20.0)
 
     assert_holds(slatedb_takeover.prove(tmp_path, plan))
 
 
 def test_a_faulty_object_store_loses_and_tears_nothing(tmp_path: Path) -> None:
-    """F18."""
     plan = slatedb_faults.Plan(
         calls=150,
         pause=0.1,
@@ -69,7 +71,6 @@ def test_a_faulty_object_store_loses_and_tears_nothing(tmp_path: Path) -> None:
     "lines", [[name for name in LINES if name not in SLOWEST], pytest.param([*LINES], marks=pytest.mark.slow)]
 )
 def test_the_work_is_done_over_bad_lines(tmp_path: Path, lines: list[str]) -> None:
-    """F17."""
     assert_holds(slatedb_lines.prove(tmp_path, slatedb_lines.Plan(jobs=slatedb_lines.BATCH, lines=lines)))
 
 

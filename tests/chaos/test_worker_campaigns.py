@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from proofs import child_kills, signals
+from proofs.kills import child_kills, signals
 from proofs.report import Report, Verdict
 
 
@@ -11,7 +11,7 @@ def assert_holds(report: Report) -> None:
 
 
 def test_a_signal_costs_no_attempt_and_ends_the_worker_in_time(tmp_path: Path) -> None:
-    """F50, with time to spare: the machine of a test is busy."""
+    """With time to spare: the machine of a test is busy."""
     plan = signals.Plan(stops=4, jobs=1_500, early=4, processes=2, long=3, spare=5)
 
     assert_holds(signals.prove(tmp_path, plan))

@@ -260,7 +260,6 @@ def pay(pin: Annotated[str, Secret], cards: list[Card]) -> None: ...
 
 
 def test_what_a_handler_marks_as_secret_is_hidden_also_without_its_app(run: Run) -> None:
-    """S19."""
     Path("shop.py").write_text(SHOP)
     args = '{"pin": "canary", "cards": [{"number": "canary", "holder": "Ada"}]}'
     job_id = run("enqueue", "pay", "--args", args, "--app", "shop:app").out.strip()

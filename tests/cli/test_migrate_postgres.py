@@ -196,7 +196,6 @@ def test_sql_for_an_empty_schema_refuses_one_that_is_not(run: Run, schema: str, 
 
 @pytest.mark.slow
 def test_sql_by_hand_does_not_wait_without_end_for_whoever_has_the_turn(run: Run, schema: str, by_psql: Psql) -> None:
-    """B13."""
     script = run("migrate", "--sql", "--url", schema)
     with psycopg.connect(dsn_of(schema)) as holder:
         holder.execute(

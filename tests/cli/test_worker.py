@@ -121,7 +121,7 @@ def test_flags_go_over_the_environment_over_the_project(tmp_path: Path) -> None:
 
 
 def test_a_worker_of_services_alone_runs_no_job(tmp_path: Path) -> None:
-    """F50: idle."""
+    """Idle."""
     enqueue(tmp_path, "say", {"text": "hello"})
     with Running(tmp_path, "--concurrency", "0") as running:
         running.says("ready: ")

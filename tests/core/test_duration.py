@@ -39,7 +39,6 @@ def test_a_negative_duration_is_refused(given: Duration) -> None:
     ids=["nan", "inf", "-inf", "1e300", "10**400", "-10**5000", "a day more", "max"],
 )
 def test_a_duration_that_is_no_number_or_longer_than_a_century_is_refused(given: Duration) -> None:
-    """F35."""
     with pytest.raises(InvalidValue, match="36,500 days"):
         duration(given, "lease")
 
@@ -78,7 +77,6 @@ def test_a_moment_of_another_type_is_refused(given: object) -> None:
     ],
 )
 def test_a_moment_that_utc_cannot_express_is_refused(edge: datetime) -> None:
-    """F35."""
     with pytest.raises(InvalidValue, match="outside of what UTC can express"):
         moment(edge, "run_at")
 

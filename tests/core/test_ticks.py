@@ -99,7 +99,6 @@ def test_due_times_of_down_time_and_those_under_watch_are_told_apart() -> None:
 def test_what_is_caught_up_is_exact_and_fast_after_any_down_time(
     rule: str | timedelta, every: timedelta, down_for: timedelta
 ) -> None:
-    """F34."""
     back = NOON + down_for + timedelta(milliseconds=300)
     passed = (down_for + timedelta(milliseconds=300)) // every + 1
     newest = NOON + (passed - 1) * every

@@ -223,7 +223,6 @@ async def test_what_is_claimed_is_held_until_its_end_is_written(client: Client, 
 async def test_a_worker_goes_on_after_any_error_of_the_store(
     client: Client, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    """B48."""
     claim = client.store.claim
     failures = [error, error]
 

@@ -58,7 +58,7 @@ async def test_a_flag_is_told_at_once(client: Client, watch: Watch) -> None:
 
 
 async def test_an_attempt_whose_job_was_taken_back_is_told_of(client: Client, watch: Watch) -> None:
-    """B36: by its claim, not by its job."""
+    """By its claim, not by its job."""
     loser = watch.hold(await an_attempt(client))
     await client.rescue(force=True)
     await until(lambda: loser.reason is not None)

@@ -62,8 +62,6 @@ def serving(app: windlass.App, **config: Any) -> windlass.Server:  # noqa: ANN40
 
 @pytest.mark.parametrize("name", hostile.RAISED)
 async def test_whatever_is_raised_is_one_failed_attempt_with_a_text(app: windlass.App, name: str) -> None:
-    """B56, F45."""
-
     @app.job
     async def here() -> None:
         error = hostile.RAISED[name]()
@@ -101,8 +99,6 @@ async def test_a_job_may_be_put_off_until_the_end_of_time(app: windlass.App, nam
 
 @pytest.mark.parametrize("name", hostile.RETURNED)
 async def test_a_result_that_cannot_be_kept_makes_the_job_dead_at_once(app: windlass.App, name: str) -> None:
-    """B56, F45."""
-
     @app.job(retry=windlass.Fixed(0))
     async def here() -> Any:  # noqa: ANN401 - whatever it is
         return hostile.RETURNED[name]()
@@ -126,7 +122,6 @@ async def test_what_json_has_no_word_for_is_null(app: windlass.App) -> None:
 
 
 async def test_a_child_process_that_dies_is_one_failed_attempt(app: windlass.App) -> None:
-    """B55, F06."""
     ends: dict[Callable[[], None], str] = {
         hostile.leave: "ChildDied: the child process ended with exit code 7",
         hostile.crash: "ChildDied: the child process ended by SIGSEGV",
@@ -159,7 +154,6 @@ async def test_a_middleware_sees_the_value_of_a_child_process(app: windlass.App)
 
 
 async def test_a_child_process_that_spins_is_killed_by_its_timeout(app: windlass.App) -> None:
-    """F41."""
     spin = app.job(process=True, timeout=0.5)(hostile.spin)
     lives = app.job(process=True)(hostile.pid)
     async with app, serving(app, concurrency=1) as server:
@@ -232,7 +226,6 @@ class Onlooker(threading.Thread):
 
 
 async def test_a_coroutine_that_blocks_the_event_loop_for_three_leases_is_not_rescued(app: windlass.App) -> None:
-    """B29, B30, B31, F40."""
     begun = asyncio.Event()
     ran = 0
 
@@ -259,7 +252,6 @@ async def test_a_coroutine_that_blocks_the_event_loop_for_three_leases_is_not_re
 
 
 async def test_a_thread_that_never_ends_is_settled_and_keeps_its_slot_and_is_shown(app: windlass.App) -> None:
-    """F41."""
     enough = False
 
     @app.job(timeout=0.2)
@@ -278,7 +270,6 @@ async def test_a_thread_that_never_ends_is_settled_and_keeps_its_slot_and_is_sho
 
 
 async def test_a_coroutine_that_swallows_every_cancellation_is_settled_and_keeps_its_slot(app: windlass.App) -> None:
-    """F41."""
     ends = asyncio.Event()
 
     @app.job(timeout=0.2)
@@ -298,7 +289,7 @@ async def test_a_coroutine_that_swallows_every_cancellation_is_settled_and_keeps
 async def test_a_coroutine_that_blocks_past_its_timeout_and_a_lease_is_renewed_no_more(
     app: windlass.App, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """F40, I20: the stack is logged, and another server takes the job."""
+    """The stack is logged, and another server takes the job."""
 
     known = windlass.JobId(str(uuid4()))
 
@@ -320,8 +311,6 @@ async def test_a_coroutine_that_blocks_past_its_timeout_and_a_lease_is_renewed_n
 
 
 async def test_a_handler_that_leaves_things_behind_leaves_them_to_itself(app: windlass.App) -> None:
-    """F42."""
-
     async def leaks() -> None:
         raise LookupError("in a task of the handler")
 

@@ -31,7 +31,6 @@ async def lease_of(client: Client, attempt: Attempt) -> float:
 
 
 async def test_a_claim_is_renewed_each_third_of_its_lease(client: Client, clock: FakeClock) -> None:
-    """B27."""
     attempt = await an_attempt(client)
     renewals = renewals_of(client, attempt)
 
@@ -91,7 +90,6 @@ async def test_who_does_not_know_yet_whether_it_has_settled_its_job_has_not_lost
 async def test_nothing_is_renewed_beyond_its_timeout_and_a_lease(
     client: Client, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """I20."""
     attempt = await an_attempt(client, a_handler(timeout=timedelta(seconds=1)))
     attempt.renew_until = 1 + LEASE
     renewals = renewals_of(client, attempt)
@@ -162,7 +160,6 @@ async def _failing(_: object) -> float:
 
 
 async def test_a_thread_that_is_stopped_while_it_begins_ends(client: Client) -> None:
-    """I19."""
     for _ in range(20):
         thread = RenewalThread(renewals_of(client), open_store("memory://"), fenced=print)
         starting = asyncio.create_task(thread.start())

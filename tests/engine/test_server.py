@@ -29,7 +29,7 @@ def ours() -> set[str]:
 
 
 async def test_a_start_that_is_cancelled_at_any_step_leaves_no_thread_and_no_record_behind(url: str) -> None:
-    """F49, I19: in real time, where leases are renewed by a thread."""
+    """In real time, where leases are renewed by a thread."""
     before = ours()
     app = windlass.App(url)
     async with app:
@@ -46,7 +46,6 @@ async def test_a_start_that_is_cancelled_at_any_step_leaves_no_thread_and_no_rec
 
 
 async def test_a_stop_that_is_cancelled_at_any_step_leaves_nothing_behind(url: str) -> None:
-    """F49, I7, I19."""
     before = ours()
     app = windlass.App(url)
 
@@ -96,7 +95,6 @@ def test_a_program_without_an_event_loop_runs_a_server_until_it_is_stopped(url: 
 
 
 async def test_a_slow_job_costs_no_attempt_when_its_server_is_restarted_again_and_again(url: str) -> None:
-    """G10."""
     app = windlass.App(url)
 
     in_time = asyncio.Event()

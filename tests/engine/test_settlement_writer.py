@@ -50,7 +50,7 @@ def counting(client: Client) -> Counting:
 async def test_what_ends_while_one_settlement_is_on_its_way_goes_out_with_the_next(
     client: Client, counting: Counting
 ) -> None:
-    """F52: one call, one commit."""
+    """One call, one commit."""
     settlements = settlements_of(client)
     attempts = [attempt_of(client, claim) for claim in await claims(client, 50)]
     settlements.add(attempts[0], PLAIN)
@@ -119,7 +119,6 @@ async def test_the_end_of_an_attempt_that_lost_its_job_is_refused_and_said(
 
 
 async def test_one_that_is_refused_costs_its_neighbours_nothing(client: Client) -> None:
-    """F52, I12."""
     settlements = settlements_of(client)
     attempts = [attempt_of(client, claim, a_handler(retry=Fixed(60))) for claim in await claims(client, 5)]
     await client.enqueue("next", b"", unique="key")
@@ -141,7 +140,6 @@ async def test_one_that_is_refused_costs_its_neighbours_nothing(client: Client) 
 async def test_one_that_cannot_be_written_yet_is_tried_again_by_itself(
     client: Client, counting: Counting, clock: FakeClock, error: WindlassError, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """I12."""
     settlements = settlements_of(client)
     locked, *others = [attempt_of(client, claim) for claim in await claims(client, 4)]
     counting.refused[locked.job.id] = error
@@ -172,7 +170,7 @@ async def test_one_that_cannot_be_written_yet_is_tried_again_by_itself(
 async def test_one_that_is_refused_for_good_is_given_up_and_said(
     client: Client, counting: Counting, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """B18: it does not stop what comes, and its lease decides."""
+    """It does not stop what comes, and its lease decides."""
     settlements = settlements_of(client)
     refused, other = [attempt_of(client, claim) for claim in await claims(client, 2)]
     counting.refused[refused.job.id] = StoreUnavailable("never this one")

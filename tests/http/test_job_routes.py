@@ -336,7 +336,7 @@ async def _post_raw(api: Any, path: str, body: bytes) -> Any:  # noqa: ANN401 - 
 @pytest.mark.parametrize("who", [Role.VIEW, Role.OPERATE])
 @pytest.mark.parametrize("how", ["json", "base64"])
 async def test_whoever_only_looks_sees_nothing_that_sounds_secret(who: Role, how: str) -> None:
-    """S19: those who make payloads and results see them as they are."""
+    """Those who make payloads and results see them as they are."""
     payload = {"name": "Ada", "password": "canary", "cards": [{"api_key": "canary"}]}
     async with an_app() as given:
         done = await given.client.enqueue("a", payload, headers={"authorization": "canary", "trace": "1"})
@@ -359,7 +359,7 @@ async def test_whoever_only_looks_sees_nothing_that_sounds_secret(who: Role, how
 
 @pytest.mark.parametrize("codec", ["json", "raw"])
 async def test_whoever_only_looks_sees_no_secret_fields(codec: str) -> None:
-    """S19: the job tells which they are."""
+    """The job tells which they are."""
     payload = {"pin": "canary", "cards": [{"number": "canary", "holder": "Ada"}], "n": 1}
     headers = {"windlass-secret": "pin,cards[].number,no.such[],]..["}
     async with an_app() as given:

@@ -1,4 +1,4 @@
-"""S28: nobody holds on to a connection by being slow, and a stop leaves nothing open."""
+"""Nobody holds on to a connection by being slow, and a stop leaves nothing open."""
 
 import asyncio
 from collections.abc import AsyncGenerator

@@ -32,7 +32,7 @@ async def _look(given: GivenApp, path: str, who: Role, text: str, **others: obje
 
 @pytest.mark.parametrize("path", PATHS)
 async def test_a_secret_is_found_by_those_alone_who_see_it(path: str) -> None:
-    """S19: also by where the page ends nobody learns whether a guess was right."""
+    """Also by where the page ends nobody learns whether a guess was right."""
     async with an_app() as given:
         await _filled(given)
         for who in (Role.VIEW, Role.OPERATE):

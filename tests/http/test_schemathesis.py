@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from proofs.http_fuzz import Plan, prove
+from proofs.http.http_fuzz import Plan, prove
 from proofs.report import Verdict
 
 

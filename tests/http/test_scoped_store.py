@@ -1,4 +1,4 @@
-"""S23: whoever is limited to some queues sees and changes nothing of the others."""
+"""Whoever is limited to some queues sees and changes nothing of the others."""
 
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -175,7 +175,6 @@ async def test_a_start_without_the_store_leaves_nothing_behind(client: Client, c
 
 
 async def test_a_start_that_is_cancelled_at_any_step_leaves_nothing_behind(client: Client, clock: FakeClock) -> None:
-    """F49, I19."""
     step, services = 1, ServingServices(client, ServerConfig())
     while await cancelled_at(step, services.start()):
         assert (await client.store.servers(), services.id, clock.waiting) == ([], None, 0)

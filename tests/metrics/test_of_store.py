@@ -220,7 +220,7 @@ async def test_the_store_is_looked_at_once_in_five_seconds_however_many_ask(
 async def test_hostile_names_are_bounded_and_written_so_that_they_can_be_read(
     client: Client, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """S22: thousands of names, and such as would end the line that they stand in."""
+    """Thousands of names, and such as would end the line that they stand in."""
     minute = clock.now().replace(second=0, microsecond=0)
     rows = [MinuteCounts(minute, f"q{n}", f"k{n}", Totals(1)) for n in range(2_000)]
     rows += [MinuteCounts(minute, 'a"} 1\nwindlass_store_up 0', "\ud800\\", Totals(enqueued=7))]

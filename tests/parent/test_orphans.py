@@ -51,7 +51,7 @@ def test_orphans_of_jobs_do_not_stay_as_zombies(tmp_path: Path) -> None:
 
 
 def test_as_process_1_it_hears_signals_and_ends_gracefully(tmp_path: Path) -> None:
-    """F51: process 1 gets no signal that it has no handler for, and nobody else is there to reap."""
+    """Process 1 gets no signal that it has no handler for, and nobody else is there to reap."""
     launcher = ("unshare", "--pid", "--fork", "--mount-proc")
     if subprocess.run([*launcher, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("this system lets nobody be process 1 in a room of its own")

@@ -71,7 +71,7 @@ def test_a_store_that_nobody_can_reach_is_told_of_before_the_deadline(tmp_path: 
 
 
 def test_a_stop_ends_the_tries(tmp_path: Path) -> None:
-    """F50: while what the app needs is away."""
+    """While what the app needs is away."""
     (tmp_path / "broken").touch()
     with Running(tmp_path) as running:
         running.says("cannot start")

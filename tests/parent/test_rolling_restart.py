@@ -1,4 +1,4 @@
-"""B23: a server looks for claims that nobody holds any more again and again, and not at its start alone."""
+"""A server looks for claims that nobody holds any more again and again, and not at its start alone."""
 
 import os
 import signal

@@ -12,7 +12,7 @@ from proofs.serving import lives
 from tests.parent.given import Running, enqueue, jobs, servers
 
 SPARE = 5.0
-"""Seconds beyond the grace, which is one on a machine that is not busy: `proofs/signals.py` shows that."""
+"""Seconds beyond the grace, which is one on a machine that is not busy: `proofs/kills/signals.py` shows that."""
 ON_A_TERMINAL = """
 import os, sys
 os.login_tty(os.open(sys.argv[1], os.O_RDWR))
@@ -23,7 +23,7 @@ FIRST = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
 @pytest.mark.parametrize("number", FIRST, ids=lambda number: number.name)
 def test_the_first_signal_lets_jobs_finish(tmp_path: Path, number: signal.Signals) -> None:
-    """F50, F51: with jobs under way."""
+    """With jobs under way."""
     enqueue(tmp_path, "wait_for_file", {"name": "go"})
     with Running(tmp_path, "--shutdown-timeout", "20s") as running:
         running.noted("began-go")
@@ -51,7 +51,7 @@ def test_the_first_signal_lets_jobs_finish(tmp_path: Path, number: signal.Signal
 def test_the_second_signal_stops_at_once_and_costs_no_attempt(
     tmp_path: Path, first: signal.Signals, second: signal.Signals, code: int
 ) -> None:
-    """F51: each pair with its exit code."""
+    """Each pair with its exit code."""
     enqueue(tmp_path, "wait_for_file", {"name": "never"})
     with Running(tmp_path, "--shutdown-timeout", "60s") as running:
         running.noted("began-never")
@@ -67,7 +67,6 @@ def test_the_second_signal_stops_at_once_and_costs_no_attempt(
 
 
 def test_sigquit_stops_at_once(tmp_path: Path) -> None:
-    """F51."""
     enqueue(tmp_path, "wait_for_file", {"name": "never"})
     with Running(tmp_path, "--shutdown-timeout", "60s") as running:
         running.noted("began-never")
@@ -81,7 +80,7 @@ def test_sigquit_stops_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["hang", "ignore_cancel", "wait_for_file", "block_for_ever"])
 def test_what_does_not_end_in_its_grace_is_given_back(tmp_path: Path, kind: str) -> None:
-    """F50: threads too, and coroutines that do not heed their cancel or block the loop: their process ends at once."""
+    """Threads too, and coroutines that do not heed their cancel or block the loop: their process ends at once."""
     arguments: dict[str, dict[str, object]] = {"hang": {"seconds": 600}, "wait_for_file": {"name": "never"}}
     notes = {"hang": "began-hang", "wait_for_file": "began-never", "ignore_cancel": "began-ignore"}
     enqueue(tmp_path, kind, arguments.get(kind))
@@ -167,7 +166,6 @@ def test_an_interrupt_from_a_terminal_reaches_the_whole_group_and_is_graceful(tm
 
 
 def test_the_end_of_the_terminal_is_graceful_although_the_log_has_nowhere_to_go(tmp_path: Path) -> None:
-    """F51."""
     (tmp_path / "on_a_terminal.py").write_text(ON_A_TERMINAL)
     enqueue(tmp_path, "wait_for_file", {"name": "go"})
     ours, theirs = os.openpty()
@@ -185,7 +183,6 @@ def test_the_end_of_the_terminal_is_graceful_although_the_log_has_nowhere_to_go(
 
 
 def test_a_signal_before_the_app_is_loaded_ends_it_at_once(tmp_path: Path) -> None:
-    """F50."""
     (tmp_path / "slow.py").write_text("import pathlib, time\npathlib.Path('loading').touch()\ntime.sleep(60)\n")
     with Running(tmp_path, app="slow:app") as running:
         assert eventually((tmp_path / "loading").exists, 20)
@@ -197,7 +194,6 @@ def test_a_signal_before_the_app_is_loaded_ends_it_at_once(tmp_path: Path) -> No
 
 
 def test_a_hangup_is_left_alone_under_nohup(tmp_path: Path) -> None:
-    """F51."""
     with Running(tmp_path, hangup=signal.SIG_IGN) as running:
         running.says("ready")
 
@@ -226,7 +222,6 @@ def test_a_child_that_is_told_by_sigterm_finishes_its_job_and_is_replaced(tmp_pa
 
 
 def test_children_stop_gracefully_when_their_parent_is_killed(tmp_path: Path) -> None:
-    """F51."""
     enqueue(tmp_path, "wait_for_file", {"name": "go"})
     with Running(tmp_path, "--processes", "2") as running:
         running.noted("began-go")

@@ -106,7 +106,7 @@ def test_there_are_changes_of_every_kind() -> None:
 
 
 def test_every_change_of_every_zone_is_as_the_model_says() -> None:
-    """B62, F33, I17: neither twice nor never."""
+    """Neither twice nor never."""
     for name, found in changing_zones().items():
         zone = ZoneInfo(name)
         for change in found:
@@ -165,7 +165,6 @@ def test_any_expression_is_due_at_a_change_as_the_model_says(expression: Express
     ],
 )
 def test_rare_changes_follow_the_same_rules(name: str, at: datetime) -> None:
-    """F33."""
     zone = ZoneInfo(name)
     [change] = changes(zone, at - timedelta(days=1), at + timedelta(days=1), timedelta(days=1))
 

@@ -78,7 +78,6 @@ async def live_through(
 def test_each_due_time_makes_one_job_at_most_and_exactly_one_while_somebody_watches(
     given_steps: list[Step], rule: str, catch_up: CatchUp
 ) -> None:
-    """I17."""
     end, watched, made = asyncio.run(live_through(given_steps, rule, catch_up))
 
     read = read_rule(rule, UTC)

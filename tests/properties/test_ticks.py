@@ -62,7 +62,6 @@ def lives(given_looks: Sequence[Look]) -> list[tuple[datetime, datetime]]:
 def test_each_due_time_makes_one_job_at_most_and_exactly_one_under_watch(
     text: str, given_looks: list[Look], catch_up: CatchUp
 ) -> None:
-    """I17."""
     rule = read_rule(text, UTC)
     first = rule.following(START)
     assert first is not None

@@ -1,4 +1,4 @@
-"""Ten servers with clocks that differ, one of which dies on the way: each due time makes one job (B63)."""
+"""Ten servers with clocks that differ, one of which dies on the way: each due time makes one job."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -80,7 +80,6 @@ def clock() -> FakeClock:
 
 
 async def test_ten_servers_make_each_due_time_once(clock: FakeClock) -> None:
-    """B63, I17."""
     begun, made = await campaign(clock, one_in_memory)
 
     assert made == [begun + n * SECOND for n in range(SECONDS)]
@@ -90,7 +89,7 @@ async def test_ten_servers_make_each_due_time_once(clock: FakeClock) -> None:
 async def test_ten_servers_whose_stores_disagree_about_the_time_make_each_due_time_once(
     clock: FakeClock, tmp_path: Path, put_by: int
 ) -> None:
-    """B63, F30: a server whose clock is ahead drops nothing that others have yet to see."""
+    """A server whose clock is ahead drops nothing that others have yet to see."""
     begun, made = await campaign(clock, ten_on_a_file(tmp_path), put_by)
 
     # one whose clock is ahead may have made a further one by the end

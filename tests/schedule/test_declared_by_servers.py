@@ -130,7 +130,6 @@ async def test_one_that_nobody_declared_for_a_while_counts_anew(
 async def test_a_server_whose_clock_is_ahead_counts_from_the_look_on(
     client: Client, clock: FakeClock, counted: DeclaredByServers
 ) -> None:
-    """F30."""
     await client.store.beat(a_server(clock, "tidy", started=-HOUR))
 
     await counted.look()

@@ -171,7 +171,6 @@ async def test_a_newcomer_drops_nothing_that_another_server_may_be_about_to_fire
 
 
 async def test_a_newcomer_counts_on_a_server_whose_clock_is_an_hour_ahead(client: Client, clock: FakeClock) -> None:
-    """F30."""
     begun = clock.now()
     await client.schedules.put("beat", 1, JOB, catch_up="none")
     clock.advance(3)

@@ -35,7 +35,7 @@ def test_a_longer_break_begins_it_anew(watch: Watch) -> None:
 
 
 def test_a_clock_that_is_set_back_was_watched_all_the_same(watch: Watch) -> None:
-    """F31: what comes due while it shows these times again was not missed."""
+    """What comes due while it shows these times again was not missed."""
     watch.look(NOON)
     watch.look(NOON + 30 * SECOND)
 

@@ -1,4 +1,4 @@
-"""A network that cuts connections again and again, at any byte, whatever is spoken through it (B46)."""
+"""A network that cuts connections again and again, at any byte, whatever is spoken through it."""
 
 import asyncio
 import random

@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 
 import windlass
-from proofs.faulty_s3 import FaultyS3
-from proofs.s3_faults import NONE, Faults
+from proofs.slatedb.faulty_s3 import FaultyS3
+from proofs.slatedb.s3_faults import NONE, Faults
 from tests.slatedb import s3
 from windlass import Client, NewJob, OutcomeUnknown, StoreUnavailable
 from windlass.stores.slatedb import objects

@@ -7,8 +7,8 @@ from http.client import IncompleteRead, RemoteDisconnected
 
 import pytest
 
-from proofs.faulty_s3 import Done, FaultyS3
-from proofs.s3_faults import BURST, NONE, SKEWED, WITH_A_BODY, WITH_EVERY_CALL, Fault, Faults, Plan
+from proofs.slatedb.faulty_s3 import Done, FaultyS3
+from proofs.slatedb.s3_faults import BURST, NONE, SKEWED, WITH_A_BODY, WITH_EVERY_CALL, Fault, Faults, Plan
 from tests.redis.ports import free_port
 from tests.slatedb import s3
 from tests.slatedb.asking import Told, ask, ask_within

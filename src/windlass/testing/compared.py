@@ -80,7 +80,7 @@ class Compared(RuleBasedStateMachine):
 
     @invariant()
     def everything_is_as_the_model_says(self) -> None:
-        """Read everything back, in every way that a store can be read (I1 to I8)."""
+        """Read everything back, in every way that a store can be read."""
         seen, wanted = self.view(), self.wanted(self.model)
 
         assert seen.jobs == wanted.jobs
@@ -140,7 +140,7 @@ class Compared(RuleBasedStateMachine):
     def _queues(self, listed: Sequence[Job]) -> dict[str, tuple[bool, Totals]]:
         rows = self.run(self.store.stats())
         for row in rows:
-            # the counts of one moment equal a listing of the same moment (I13)
+            # the counts of one moment equal a listing of the same moment
             here = [job for job in listed if job.queue == row.queue]
             assert row == _counted(row, here)
         assert [row.queue for row in rows] == sorted(row.queue or "" for row in rows)

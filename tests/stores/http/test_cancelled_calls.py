@@ -1,4 +1,4 @@
-"""Callers who go away in the middle of a call: their reply is never read by the next one (B52, F49)."""
+"""Callers who go away in the middle of a call: their reply is never read by the next one."""
 
 import asyncio
 from collections.abc import AsyncIterator

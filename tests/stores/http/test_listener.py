@@ -223,7 +223,6 @@ async def test_no_stream_is_kept_while_nobody_listens(house: House) -> None:
 async def test_a_lost_stream_is_opened_again_and_everybody_looks(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """B49."""
     caplog.set_level(logging.INFO, "windlass.http")
     house.listener.start()
     await house.connected()

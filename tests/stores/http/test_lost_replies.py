@@ -1,4 +1,4 @@
-"""Replies that are lost and requests that never arrive: a call is done once, and answers as the first time (F13, F14).
+"""Replies that are lost and requests that never arrive: a call is done once, and answers as the first time.
 
 And where the serving process is another one by then, it either knows, or says that nobody does.
 """

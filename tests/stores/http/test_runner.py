@@ -327,7 +327,6 @@ async def test_a_server_that_comes_back_is_found(server: Scripted, runner: Runne
 
 
 async def test_fifty_callers_share_two_connections(server: Scripted) -> None:
-    """F20."""
     async with runner_of(server, connections="2") as runner:
         answers = await asyncio.gather(*(runner.call(GLANCE, b"%d" % number) for number in range(50)))
 

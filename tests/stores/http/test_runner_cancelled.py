@@ -1,4 +1,4 @@
-"""Callers who go away in the middle of a call: their reply is never read by the next one (B52, F49)."""
+"""Callers who go away in the middle of a call: their reply is never read by the next one."""
 
 import asyncio
 import random
@@ -34,7 +34,6 @@ async def get_own_answers(runner: Runner) -> None:
 async def test_whoever_comes_after_a_call_that_was_cancelled_at_any_step_gets_its_own_answer(
     narrow: Runner, *, writes: bool
 ) -> None:
-    """F49, B52."""
     step = 1
     while await cancelled_at(step, narrow.call(ENQUEUE, b"another's", writes=writes)):
         await get_own_answers(narrow)
@@ -46,7 +45,6 @@ async def test_whoever_comes_after_a_call_that_was_cancelled_at_any_step_gets_it
 
 
 async def test_a_call_that_was_cancelled_while_it_connects_leaves_nothing_open(server: Scripted) -> None:
-    """F49, I19."""
     before = sockets()
 
     step, hit = 1, True

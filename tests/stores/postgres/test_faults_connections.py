@@ -1,4 +1,4 @@
-"""Too few connections for all that is asked at once: calls wait for their turn, and renewals for nobody (F20)."""
+"""Too few connections for all that is asked at once: calls wait for their turn, and renewals for nobody."""
 
 import asyncio
 import json

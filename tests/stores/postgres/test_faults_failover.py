@@ -1,4 +1,4 @@
-"""The primary is lost and its standby takes over, while the store is in use (F12): clients find the one that writes."""
+"""The primary is lost and its standby takes over, while the store is in use: clients find the one that writes."""
 
 import asyncio
 import secrets

@@ -1,4 +1,4 @@
-"""A network that says nothing any more: every call ends by its deadline, and all is well when it is back (F15)."""
+"""A network that says nothing any more: every call ends by its deadline, and all is well when it is back."""
 
 import asyncio
 import inspect

@@ -1,4 +1,4 @@
-"""A network that says nothing any more while the schema is brought up: nobody waits for ever (F15)."""
+"""A network that says nothing any more while the schema is brought up: nobody waits for ever."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Notifications that are lost, their connection too, and many who hear of one job (F22, F24)."""
+"""Notifications that are lost, their connection too, and many who hear of one job."""
 
 import asyncio
 import time

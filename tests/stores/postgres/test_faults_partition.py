@@ -1,4 +1,4 @@
-"""One server is cut off from the database while others are not: it loses its jobs, and ends none of them (F16)."""
+"""One server is cut off from the database while others are not: it loses its jobs, and ends none of them."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The database is restarted and killed under a server that works (F10): it goes on by itself, and no job runs again."""
+"""The database is restarted and killed under a server that works: it goes on by itself, and no job runs again."""
 
 import asyncio
 import time

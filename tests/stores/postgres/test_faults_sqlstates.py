@@ -1,4 +1,4 @@
-"""Any error of the server at any statement: the call is repeated or says so, nothing is lost or doubled (F21)."""
+"""Any error of the server at any statement: the call is repeated or says so, nothing is lost or doubled."""
 
 import asyncio
 import inspect

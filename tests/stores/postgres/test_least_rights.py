@@ -1,4 +1,4 @@
-"""S31: the role that works in the stores of the tests has what the page lists, and nothing of that can be left out."""
+"""The role that works in the stores of the tests has what the page lists, and nothing of that can be left out."""
 
 import re
 from collections.abc import Generator, Iterator

@@ -11,7 +11,7 @@ import pytest
 from psycopg import sql
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
-from proofs.lossy_postgres import Commit
+from proofs.lost_replies.lossy_postgres import Commit
 from tests.postgres.cluster import cluster, dsn_of, schema_of
 from tests.postgres.frames import Request
 from tests.postgres.proxy import Proxy

@@ -134,7 +134,7 @@ async def test_a_store_of_the_first_version_is_brought_up_with_all_that_is_in_it
 
 @pytest.mark.parametrize("options", ["", "&migrate=yes", "&migrate=yes&create=no"])
 async def test_a_newer_schema_is_refused_and_left_as_it_is(schema: str, options: str) -> None:
-    """B45, F54: a release before it neither works on it nor writes its own version over it."""
+    """A release before it neither works on it nor writes its own version over it."""
     await bring_up(schema, ONE_MORE)
     before = relations(schema)
 
@@ -195,7 +195,7 @@ async def test_a_version_that_is_no_number_is_refused(schema: str) -> None:
 async def test_of_ten_migrators_at_once_one_applies_and_the_others_wait(
     url: str, request: pytest.FixtureRequest, schema: str
 ) -> None:
-    """F55, directly and through a pooler."""
+    """Directly and through a pooler."""
     url = request.getfixturevalue(url)
     await asyncio.gather(*(bring_up(url, ONE_MORE) for _ in range(10)))
 
@@ -342,7 +342,7 @@ async def test_a_connection_is_as_it_was_after_a_migration(schema: str) -> None:
 
 
 async def test_work_goes_on_through_migrations(schema: str) -> None:
-    """F54, F55: a store of this release works on while a later one adds a column, a table and an index."""
+    """A store of this release works on while a later one adds a column, a table and an index."""
     await bring_up(schema, OURS)
     worked, stop = asyncio.Event(), asyncio.Event()
     async with windlass.connect(schema) as client, asyncio.TaskGroup() as tasks:

@@ -1,4 +1,4 @@
-"""F50, F55: a migration that is killed at any statement goes on where it stopped, and keeps no turn (B13)."""
+"""A migration that is killed at any statement goes on where it stopped, and keeps no turn."""
 
 import asyncio
 import os
@@ -182,7 +182,7 @@ async def test_others_go_on_at_once_when_who_has_the_turn_ends(
     step: tuple[Migrations | None, Migrations, int],
     end: Callable[[str, int], None],
 ) -> None:
-    """B13: a lock is never held by who is gone."""
+    """A lock is never held by who is gone."""
     before, wanted, nth = step
     if before is not None:
         await bring_up(schema, before)
@@ -216,7 +216,7 @@ async def test_others_go_on_at_once_when_who_has_the_turn_ends(
 async def test_a_migrator_that_is_asked_to_end_does_and_a_second_one_completes_it(
     schema: str, tmp_path: Path, version: int, in_the_way: LiteralString
 ) -> None:
-    """F50: SIGTERM, while it waits for somebody else who goes on holding what it needs."""
+    """SIGTERM, while it waits for somebody else who goes on holding what it needs."""
     if version:
         await bring_up(schema, up_to(version))
     before = meta(schema)

@@ -1,4 +1,4 @@
-"""S31: what the page on migrations says of roles: its rights are enough, and a role without them is told so."""
+"""What the page on migrations says of roles: its rights are enough, and a role without them is told so."""
 
 import asyncio
 import re

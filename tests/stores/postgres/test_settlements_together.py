@@ -197,7 +197,6 @@ async def test_answers_that_were_given_in_parts_are_given_again(client: Client, 
 
 
 async def test_what_the_database_refuses_is_refused_to_its_own_caller_alone(client: Client, schema: str) -> None:
-    """B18."""
     async with connection_to(schema) as somebody:
         made = await claims(client, 5)
         await refuse(somebody, schema, made[2].job.id)
@@ -215,7 +214,6 @@ async def test_what_the_database_refuses_is_refused_to_its_own_caller_alone(clie
 async def test_one_call_for_many_is_answered_for_the_refused_one_alone(
     client: Client, schema: str, verdict: ToSucceeded | ToDead
 ) -> None:
-    """B18."""
     async with connection_to(schema) as somebody:
         made = await claims(client, 5)
         await refuse(somebody, schema, made[2].job.id)
@@ -276,7 +274,6 @@ async def test_a_server_goes_on_beside_a_job_that_stays_locked(client: Client, s
 async def test_a_server_goes_on_beside_a_job_whose_end_is_refused(
     schema: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """B18."""
     async with at_work(schema) as work, connection_to(schema) as somebody:
         await refuse(somebody, schema, work.slow.id)
         work.let_go.set()

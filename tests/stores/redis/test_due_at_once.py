@@ -15,7 +15,6 @@ PAGE: Final = 1_000
 
 @pytest.mark.slow
 async def test_a_hundred_thousand_that_come_due_at_once_are_each_given_once(url: str) -> None:
-    """B25."""
     clock = FakeClock()
     store = open_store(url, clock=clock, rng=SeededRng())
     await store.open()

@@ -1,4 +1,4 @@
-"""Callers who go away in the middle of a call: their reply is never read by the next one (B52, F49)."""
+"""Callers who go away in the middle of a call: their reply is never read by the next one."""
 
 import asyncio
 import random
@@ -79,7 +79,6 @@ async def test_a_call_that_was_cancelled_at_any_step_is_done_once_or_not_at_all_
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize("connections", [1, 3])
 def test_many_callers_some_of_whom_go_away_get_their_own_answers(url: str, connections: int, loop: str) -> None:
-    """B52."""
     loops = pytest.importorskip(loop)
 
     with asyncio.Runner(loop_factory=loops.new_event_loop) as runner:

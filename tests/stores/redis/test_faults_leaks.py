@@ -1,4 +1,4 @@
-"""Whatever went wrong: of a store that is closed, or could not be opened, no task and no socket is left (F49, I19)."""
+"""Whatever went wrong: of a store that is closed, or could not be opened, no task and no socket is left."""
 
 import asyncio
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Any reply that is lost, any request that never arrives, any error: a call is done once, answers as the first time.
 
-F13, F14, B46, and for every command that a call sends.
+So it is for every command that a call sends.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What goes wrong in the middle of a rescue: a server goes on with it by itself, and orphans are found (B19, B20)."""
+"""What goes wrong in the middle of a rescue: a server goes on with it by itself, and orphans are found."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -90,7 +90,6 @@ async def assert_rescued_once(url: str, ids: list[JobId]) -> None:
 async def test_a_server_whose_rescue_is_refused_again_and_again_rescues_when_it_is_not(
     url: str, proxy: Proxy, spread: str, scripts: int, error: str
 ) -> None:
-    """B19."""
     async with asyncio.timeout(PATIENCE), served(f"{proxy.url}{spread}"):
         refusals = refuse_rescues(proxy, error)
         ids = await orphans(f"{url}{spread}")
@@ -107,7 +106,6 @@ async def test_a_server_whose_rescue_is_refused_again_and_again_rescues_when_it_
 async def test_a_server_whose_store_is_killed_in_the_middle_of_a_rescue_rescues_the_rest_when_it_is_back(
     private: PrivateRedis, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
-    """B20."""
     monkeypatch.setattr(away, "AWAY_FOR", SHORTLY)
     url = with_options(private.url, f"prefix={new_prefix()}&spread=queues")
     async with Proxy(url) as proxy, asyncio.timeout(PATIENCE), served(with_options(proxy.url, SHORT)):

@@ -1,4 +1,4 @@
-"""A network that cuts connections again and again, at any byte: consumption goes on, nothing is done twice (B46)."""
+"""A network that cuts connections again and again, at any byte: consumption goes on, nothing is done twice."""
 
 from tests.redis.keys import with_options
 from tests.redis.proxy import Proxy

@@ -1,4 +1,4 @@
-"""The server is stopped, killed, hangs up on everybody, under those who work: they go on by themselves (B46, B47)."""
+"""The server is stopped, killed, hangs up on everybody, under those who work: they go on by themselves."""
 
 import asyncio
 import time
@@ -137,7 +137,6 @@ async def test_what_was_acknowledged_is_there_and_what_was_claimed_can_be_settle
 async def test_who_waits_is_woken_after_it(
     private: PrivateRedis, client: Client, url: str, fault: Callable[[PrivateRedis], None]
 ) -> None:
-    """B49."""
     waiting = asyncio.create_task(client.claim("q", wait=PATIENCE))
     await listens(private)
 
@@ -171,7 +170,7 @@ async def test_calls_that_are_made_while_the_server_is_down_are_done_when_it_is_
 async def test_a_server_survives_an_outage_that_is_longer_than_its_longest_pause(
     private: PrivateRedis, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """B47: services and workers pause by a clock that the test moves, who hears news by the real one."""
+    """Services and workers pause by a clock that the test moves, who hears news by the real one."""
     clock = FakeClock()
     store: Any = WatchedStore(open_store(with_options(url, f"timeout={SHORTEST}"), clock=clock))
     app, patient = App(store, clock=clock, lease=HOUR), App(open_store(url, clock=clock), clock=clock)

@@ -1,4 +1,4 @@
-"""A server that stands still with everything under way, and goes on: nothing is lost, nothing is done twice (F13)."""
+"""A server that stands still with everything under way, and goes on: nothing is lost, nothing is done twice."""
 
 import asyncio
 import os

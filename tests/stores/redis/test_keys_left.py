@@ -1,4 +1,4 @@
-"""What stays in a server's memory after a whole life of jobs: only keys that the layout says stay, or expire (I19)."""
+"""What stays in a server's memory after a whole life of jobs: only keys that the layout says stay, or expire."""
 
 import itertools
 from collections.abc import AsyncIterator

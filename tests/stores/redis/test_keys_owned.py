@@ -1,4 +1,4 @@
-"""After every move each key has an owner, with whom it goes, or expires: none stays that nobody will delete (I19)."""
+"""After every move each key has an owner, with whom it goes, or expires: none stays that nobody will delete."""
 
 import re
 from datetime import UTC, datetime

@@ -159,7 +159,6 @@ async def test_no_connection_is_kept_while_nobody_listens(house: House, monkeypa
 async def test_a_lost_connection_is_opened_again_and_everybody_looks(
     house: House, private: PrivateRedis, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """B49."""
     caplog.set_level(logging.INFO, "windlass.redis")
     house.listener.start()
     await house.connected()

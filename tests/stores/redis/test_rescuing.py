@@ -25,7 +25,6 @@ from windlass.testing.conformance.given import a_job
 async def test_a_job_that_cannot_be_read_keeps_no_other_from_being_rescued(
     url: str, store: Store, caplog: pytest.LogCaptureFixture, field: str
 ) -> None:
-    """B18."""
     jobs = [a_job("q") for _ in range(30)]
     await store.enqueue(jobs)
     await store.claim(wanting("q", limit=30, lease=timedelta(0)))
@@ -48,7 +47,6 @@ async def test_a_job_that_cannot_be_read_keeps_no_other_from_being_rescued(
 async def test_a_job_that_cannot_be_written_keeps_no_other_from_being_rescued(
     url: str, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """B18."""
     jobs = [a_job("q") for _ in range(3)]
     await store.enqueue(jobs)
     await store.claim(wanting("q", limit=3, lease=timedelta(0)))
@@ -110,7 +108,6 @@ async def test_what_keeps_all_claims_from_being_rescued_is_no_damage_of_one() ->
 async def test_a_server_that_is_started_again_by_the_same_name_keeps_no_claim_of_the_one_before_alive(
     store: Store,
 ) -> None:
-    """B11."""
     before = ServerRecord("s#1", "s", "host", 7, "1.0", NOW, NOW, queues=("q",), running=2)
     await store.beat(before)
     await store.enqueue([a_job("q"), a_job("q")])

@@ -215,7 +215,6 @@ async def test_connections_that_the_server_has_ended_while_idle_are_noticed(thro
 
 
 async def test_fifty_callers_share_two_connections(url: str, proxy: Proxy) -> None:
-    """F20."""
     async with opened(with_options(proxy.url, "connections=2")) as store:
         answers = await asyncio.gather(*(store.kv_write(KvWrite(b"k%d" % number, b"v")) for number in range(50)))
 
@@ -256,7 +255,6 @@ def forgetful() -> Iterator[Forgetful]:
 
 
 async def test_scripts_may_be_forgotten_between_any_two_calls(forgetful: Forgetful) -> None:
-    """F13."""
     url = with_options(forgetful.server.url, "prefix=forgetful")
 
     async def made(scenario: Scenario, name: str, *, forgets: bool) -> tuple[object, list[object]]:

@@ -1,4 +1,4 @@
-"""B12, B13: upkeep of spread queues is many scripts; who is cut off at any of them keeps nobody waiting.
+"""Upkeep of spread queues is many scripts; who is cut off at any of them keeps nobody waiting.
 
 Another one does what is left at once, nothing is done twice, and no key is left to nobody.
 """

@@ -14,9 +14,9 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 import windlass
-from proofs import reader
 from proofs.children import Children, eventually
 from proofs.ledger import Ledger, Tail
+from proofs.readers import sqlite as reader
 from windlass import (
     ClaimLost,
     Client,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from proofs import reader
+from proofs.readers import sqlite as reader
 
 # Each program forks while its store is open, works on both sides, and prints what each side did. `leave` is how the
 # child ends: at once, or as any program does, with all that an interpreter tears down.

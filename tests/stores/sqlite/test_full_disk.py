@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import windlass
-from proofs import reader
+from proofs.readers import sqlite as reader
 from tests.stores.sqlite.conftest import Disk
 from windlass import Client, NewJob, StoreFull
 

@@ -25,7 +25,7 @@ asyncio.run(hold(sys.argv[1]))
 
 
 async def test_the_lock_and_the_key_of_a_killed_process_come_free(client: Client, url: str) -> None:
-    """B66: the lock with its time, the key with the end of its job, which somebody else brings about."""
+    """The lock with its time, the key with the end of its job, which somebody else brings about."""
     first = await client.enqueue("email", b"", unique=KEY)
     with subprocess.Popen(  # noqa: ASYNC220 - it is waited for in a thread
         [sys.executable, "-W", "ignore", "-c", HOLDER, url], stdout=subprocess.PIPE, text=True

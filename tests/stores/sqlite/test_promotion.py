@@ -35,7 +35,7 @@ async def client(url: str, clock: FakeClock) -> AsyncIterator[Client]:
 async def test_an_error_at_any_job_promotes_none_of_the_page(
     client: Client, clock: FakeClock, path: Path, failing: str
 ) -> None:
-    """B67: those before it are not promoted twice by the next try."""
+    """Those before it are not promoted twice by the next try."""
     for queue in QUEUES:
         for n in range(JOBS):
             await client.enqueue(queue, f"{queue}{n}".encode(), delay=timedelta(seconds=n + 1))

@@ -103,7 +103,7 @@ async def test_a_kill_at_any_step_of_a_firing_leaves_all_of_it_or_nothing(
 
 @pytest.mark.parametrize("point", ["sqlite.fire.before_jobs", "sqlite.fire.before_move"])
 async def test_an_error_in_the_middle_of_a_firing_is_nobody_elses(store: Store, point: str) -> None:
-    """B67: those before and after it are neither lost nor made again."""
+    """Those before and after it are neither lost nor made again."""
     schedules = [await written(store, a_schedule(f"s{n}", NOW)) for n in range(3)]
 
     def fail() -> None:

@@ -55,8 +55,6 @@ def in_the_past(_attempt: int, _error: BaseException | None) -> Duration:
 
 
 async def test_a_permanent_failure_makes_the_job_dead_at_once(app: App) -> None:
-    """C68."""
-
     @app.job
     async def work() -> None:
         raise PermanentFailure("no such user")
@@ -286,8 +284,6 @@ async def test_a_signal_works_from_any_depth_and_from_a_thread(app: App, signal:
 
 
 async def test_a_payload_that_does_not_decode_is_dead_at_once_and_its_neighbours_run(app: App, client: Client) -> None:
-    """B57."""
-
     @app.job
     async def work(user: dict[str, int], *, times: int = 1) -> int:
         return user["id"] * times
@@ -323,8 +319,6 @@ async def test_a_record_that_is_not_kept_goes_with_the_end_of_its_job(open_app: 
 
 
 async def test_a_job_that_enqueues_others_waits_for_none_of_them(app: App) -> None:
-    """F48."""
-
     @app.job
     async def leaf(number: int) -> int:
         return number

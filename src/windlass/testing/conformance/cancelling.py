@@ -18,7 +18,6 @@ GONE = QueueSettings(keep_cancelled=0)
 
 
 async def test_a_pending_job_is_removed(open_client: OpenClient) -> None:
-    """C37."""
     client = await open_client(GONE)
     done = await client.enqueue("email", b"")
 
@@ -30,7 +29,6 @@ async def test_a_pending_job_is_removed(open_client: OpenClient) -> None:
 
 
 async def test_a_scheduled_job_is_removed(open_client: OpenClient, clock: FakeClock) -> None:
-    """C38."""
     client = await open_client(GONE)
     done = await client.enqueue("email", b"", delay=HOUR)
 
@@ -54,7 +52,6 @@ async def test_the_record_of_a_removed_job_is_kept(client: Client, clock: FakeCl
 
 
 async def test_the_holder_of_a_running_job_is_told(client: Client) -> None:
-    """C39."""
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")
     assert not claim.cancelled.is_set()
@@ -69,7 +66,6 @@ async def test_the_holder_of_a_running_job_is_told(client: Client) -> None:
 
 
 async def test_a_finished_job_cannot_be_cancelled(client: Client) -> None:
-    """C40."""
     done = await client.enqueue("email", b"")
     await client.ack(await claimed(client, "email"))
 
@@ -79,7 +75,6 @@ async def test_a_finished_job_cannot_be_cancelled(client: Client) -> None:
 
 
 async def test_a_request_survives_rescue(client: Client) -> None:
-    """C41."""
     done = await client.enqueue("email", b"")
     await claimed(client, "email", lease=0)
     await client.cancel(done.id)
@@ -93,7 +88,6 @@ async def test_a_request_survives_rescue(client: Client) -> None:
 
 
 async def test_the_event_wins_a_race_against_long_work(client: Client, clock: FakeClock) -> None:
-    """C42."""
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")
     work = await asleep(clock, clock.sleep(3_600))
@@ -107,7 +101,6 @@ async def test_the_event_wins_a_race_against_long_work(client: Client, clock: Fa
 
 
 async def test_an_unknown_id_is_not_found(client: Client) -> None:
-    """C43."""
     assert await client.cancel(UNKNOWN) is CancelOutcome.NOT_FOUND
 
 

@@ -25,7 +25,6 @@ from windlass.testing.conformance.given import (
 
 
 async def test_a_claimed_job_is_what_was_enqueued(client: Client, clock: FakeClock) -> None:
-    """C1."""
     done = await client.enqueue("email", b"hello")
 
     claim = await claimed(client, "email", lease=30)
@@ -39,7 +38,6 @@ async def test_a_claimed_job_is_what_was_enqueued(client: Client, clock: FakeClo
 
 
 async def test_an_empty_queue_gives_nothing(client: Client, store: Store) -> None:
-    """C2."""
     assert await client.claim("email") is None
     assert await client.claim_many(["email", "other"], limit=10) == []
     assert await client.claim_many([], limit=10) == []
@@ -47,7 +45,6 @@ async def test_an_empty_queue_gives_nothing(client: Client, store: Store) -> Non
 
 
 async def test_an_acked_job_is_not_given_again(client: Client) -> None:
-    """C3."""
     await client.enqueue("email", b"")
     claim = await claimed(client, "email")
 
@@ -57,7 +54,6 @@ async def test_an_acked_job_is_not_given_again(client: Client) -> None:
 
 
 async def test_each_queue_gives_its_own_jobs(client: Client) -> None:
-    """C6."""
     email = await client.enqueue("email", b"")
     sms = await client.enqueue("sms", b"")
 
@@ -68,7 +64,6 @@ async def test_each_queue_gives_its_own_jobs(client: Client) -> None:
 
 
 async def test_a_queue_may_have_settings_of_its_own(open_client: OpenClient, clock: FakeClock) -> None:
-    """C7."""
     client = await open_client(queues={"fast": QueueSettings(max_attempts=1, lease=5)})
     await client.enqueue("fast", b"")
     await client.enqueue("other", b"")
@@ -81,7 +76,6 @@ async def test_a_queue_may_have_settings_of_its_own(open_client: OpenClient, clo
 
 
 async def test_one_job_has_one_holder(open_client: OpenClient) -> None:
-    """C90."""
     one, other = await open_client(), await open_client()
     done = await one.enqueue("email", b"")
 
@@ -206,7 +200,6 @@ async def test_an_expired_lease_alone_gives_the_job_to_nobody(client: Client, cl
 
 
 async def test_a_claim_waits_for_its_time_and_no_longer(client: Client, clock: FakeClock) -> None:
-    """C71, first half."""
     began = clock.now()
 
     assert await outlast(clock, client.claim("email", wait=5)) is None
@@ -215,7 +208,6 @@ async def test_a_claim_waits_for_its_time_and_no_longer(client: Client, clock: F
 
 
 async def test_a_waiting_claim_is_woken_by_an_enqueue(client: Client, clock: FakeClock, woken: Woken) -> None:
-    """C71, second half."""
     waiting = await asleep(clock, client.claim("email", wait=10))
 
     done = await client.enqueue("email", b"")
@@ -269,7 +261,6 @@ async def test_a_waiting_claim_hears_of_a_job_that_comes_due_earlier(
 async def test_a_waiting_claim_is_woken_by_a_retry_at_once(
     open_client: OpenClient, clock: FakeClock, woken: Woken
 ) -> None:
-    """C59."""
     client = await open_client(AT_ONCE)
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")

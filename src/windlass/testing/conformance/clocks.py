@@ -46,7 +46,7 @@ async def test_a_server_that_is_wrong_about_the_time_decides_the_same(
     by: timedelta,
     step: timedelta | None,
 ) -> None:
-    """F30: its clock is wrong from the start, or is set or stands still in the middle of a lease."""
+    """Its clock is wrong from the start, or is set or stands still in the middle of a lease."""
     wrong = WrongClock(clock, by)
     app = open_app(clock=wrong, retry=Fixed(20))
     begun = clock.now()
@@ -87,7 +87,7 @@ async def test_a_server_that_is_wrong_about_the_time_decides_the_same(
 async def test_a_job_is_held_for_no_longer_than_its_lease_after_the_time_was_set_back(
     app: App, client: Client, clock: SteppedClock
 ) -> None:
-    """F31: the next renewal counts from the new time."""
+    """The next renewal counts from the new time."""
     go = asyncio.Event()
 
     @app.job
@@ -118,7 +118,7 @@ async def test_a_job_is_held_for_no_longer_than_its_lease_after_the_time_was_set
 async def test_a_job_that_runs_while_the_time_leaps_is_settled_by_who_holds_it(
     app: App, client: Client, clock: SteppedClock, by: timedelta
 ) -> None:
-    """F31, F32: the server renews, or gives up what it has lost."""
+    """The server renews, or gives up what it has lost."""
     go = asyncio.Event()
     told: list[tuple[int, str | None]] = []
 
@@ -151,7 +151,7 @@ async def test_a_job_that_runs_while_the_time_leaps_is_settled_by_who_holds_it(
 async def test_a_server_that_slept_settles_nothing_that_another_one_took(
     app: App, client: Client, clock: SteppedClock
 ) -> None:
-    """F32: its machine was suspended for an hour, and it ends its job as soon as it wakes."""
+    """Its machine was suspended for an hour, and it ends its job as soon as it wakes."""
     go = asyncio.Event()
     over: list[int] = []
 
@@ -185,7 +185,6 @@ async def test_a_server_that_slept_settles_nothing_that_another_one_took(
 async def test_whoever_slept_with_a_lock_is_told_that_it_is_lost(
     client: Client, store: Store, clock: SteppedClock, woken: Woken
 ) -> None:
-    """F32."""
     with pytest.raises(LockLost):
         async with client.lock("l", 30) as held:
             await soon(clock.timers(1))
@@ -199,7 +198,7 @@ async def test_whoever_slept_with_a_lock_is_told_that_it_is_lost(
 async def test_a_schedule_makes_no_due_time_twice_when_the_time_is_set_back(
     open_app: OpenApp, client: Client, store: Store, clock: SteppedClock
 ) -> None:
-    """F31, I17: it waits until the clock shows its next time again, and drops none."""
+    """It waits until the clock shows its next time again, and drops none."""
     begun = clock.now()
     app = open_app()
     for catch_up in CAUGHT_UP:
@@ -224,7 +223,7 @@ async def test_a_leap_of_the_time_is_down_time_to_a_schedule(
     clock: SteppedClock,
     minutes: int,
 ) -> None:
-    """F31, F32, I17: a machine that was suspended could not have looked."""
+    """A machine that was suspended could not have looked."""
     begun = clock.now()
     app = open_app()
     for catch_up in CAUGHT_UP:

@@ -249,7 +249,6 @@ async def test_of_two_retried_jobs_with_one_key_the_first_gets_it(store: Store) 
 
 
 async def test_a_retry_does_not_conflict_with_the_jobs_own_key_by_time(client: Client) -> None:
-    """B61."""
     first = await client.enqueue("email", b"", unique=BY_TIME)
     await client.dead_letter(await claimed(client, "email"), "no")
 

@@ -208,7 +208,6 @@ async def test_a_handler_reaches_the_key_space(app: App, client: Client) -> None
 async def test_what_comes_then_commits_with_the_success_and_not_otherwise(
     app: App, client: Client, reach: Reach
 ) -> None:
-    """I15."""
     following, raw = reach.queue("next"), reach.queue("raw")
 
     @app.job(queue=following)

@@ -31,7 +31,6 @@ from windlass.testing.conformance.given import (
 
 
 async def test_counts_follow_a_job_through_its_life(client: Client) -> None:
-    """C22."""
     seen: list[tuple[int, int]] = []
 
     async def look() -> None:
@@ -51,7 +50,6 @@ async def test_counts_follow_a_job_through_its_life(client: Client) -> None:
 
 
 async def test_a_dead_job_is_counted_as_dead_alone(open_client: OpenClient) -> None:
-    """C23."""
     client = await open_client(QueueSettings(max_attempts=1))
     await client.enqueue("email", b"")
 
@@ -62,7 +60,6 @@ async def test_a_dead_job_is_counted_as_dead_alone(open_client: OpenClient) -> N
 
 
 async def test_every_queue_is_listed_by_name(client: Client) -> None:
-    """C24."""
     for queue in ("gamma", "alpha", "beta"):
         await client.enqueue(queue, b"")
 
@@ -303,7 +300,7 @@ async def test_states_of_jobs_and_counts_are_of_one_moment(client: Client) -> No
 async def test_a_finished_job_is_nowhere_else(
     open_client: OpenClient, store: Store, clock: FakeClock, end: str
 ) -> None:
-    """B68: nobody finds it among those that run or wait, also when its lease would be over."""
+    """Nobody finds it among those that run or wait, also when its lease would be over."""
     client = await open_client(QueueSettings(max_attempts=1))
     await client.enqueue("email", b"")
     claim = await claimed(client, "email", lease=1)

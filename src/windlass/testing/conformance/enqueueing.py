@@ -21,7 +21,6 @@ from windlass.testing.conformance.reach import Reach, at_once
 
 
 async def test_a_batch_is_enqueued_in_its_order(client: Client) -> None:
-    """C54."""
     done = await client.enqueue_many([NewJob("email", bytes([n])) for n in range(3)])
 
     assert all(each.created for each in done)
@@ -30,7 +29,6 @@ async def test_a_batch_is_enqueued_in_its_order(client: Client) -> None:
 
 
 async def test_an_empty_batch_changes_nothing(client: Client, store: Store) -> None:
-    """C55."""
     assert await client.enqueue_many([]) == []
     assert await store.enqueue([]) == []
     assert await client.queues() == []
@@ -212,7 +210,7 @@ async def test_a_payload_over_the_limit_is_refused_and_nothing_is_written(client
 
 
 async def test_what_cannot_mean_anything_is_refused(client: Client, clock: FakeClock) -> None:
-    """F35: no time, nor any other wish."""
+    """No time, nor any other wish."""
     wrong = [
         NewJob("email", b"", delay=-1),
         NewJob("email", b"", delay=timedelta(microseconds=-1)),
@@ -246,7 +244,6 @@ async def test_the_highest_priority_and_the_farthest_time_are_kept(client: Clien
 
 
 async def test_the_first_moment_is_now_and_the_last_one_is_kept(client: Client, clock: FakeClock) -> None:
-    """F35."""
     first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
     past = await client.enqueue("email", b"", run_at=first)

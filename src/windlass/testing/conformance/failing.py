@@ -24,7 +24,6 @@ MOST_STEPS: Final = 500
 async def test_the_end_of_a_job_is_written_when_the_store_takes_it_again(
     open_app: OpenApp, new_store: Callable[[], Store], clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """B06."""
     failing = FailingStore(new_store())
     app = open_app(url=failing)
     ran = 0
@@ -51,7 +50,6 @@ async def test_the_end_of_a_job_is_written_when_the_store_takes_it_again(
 async def test_a_server_whose_claims_fail_is_not_ready_until_one_is_answered(
     open_app: OpenApp, new_store: Callable[[], Store], clock: FakeClock
 ) -> None:
-    """I20."""
     failing = FailingStore(new_store())
     app = open_app(url=failing)
 
@@ -70,7 +68,6 @@ async def test_a_server_whose_claims_fail_is_not_ready_until_one_is_answered(
 async def test_a_claim_is_held_until_its_end_is_written(
     open_app: OpenApp, new_store: Callable[[], Store], clock: FakeClock
 ) -> None:
-    """B17."""
     failing = FailingStore(new_store())
     app = open_app(url=failing, lease=3)
 
@@ -90,7 +87,6 @@ async def test_a_claim_is_held_until_its_end_is_written(
 async def test_a_server_survives_the_failure_of_any_call(
     open_app: OpenApp, new_store: Callable[[], Store], clock: FakeClock, call: str
 ) -> None:
-    """B48, I12."""
     failing = FailingStore(new_store())
     app = open_app(url=failing)
     go = asyncio.Event()
@@ -156,7 +152,6 @@ async def test_a_server_serves_until_it_is_cancelled(app: App) -> None:
 
 
 async def test_a_start_that_is_cancelled_at_any_step_leaves_nothing_behind(app: App, store: Store) -> None:
-    """F49, I19."""
     before = _others()
 
     @app.job
@@ -179,7 +174,6 @@ async def test_a_start_that_is_cancelled_at_any_step_leaves_nothing_behind(app: 
 
 
 async def test_a_stop_that_is_cancelled_at_any_step_is_done_at_once(app: App, store: Store) -> None:
-    """F49, I1, I7, I19, B38."""
     before = _others()
 
     @app.job(max_attempts=1)
@@ -213,7 +207,6 @@ async def test_a_stop_that_is_cancelled_at_any_step_is_done_at_once(app: App, st
 
 
 async def test_a_job_may_be_cancelled_at_any_step_of_its_own_calls(app: App) -> None:
-    """F49, B38, B52."""
     before = _others()
     step = 0
 

@@ -135,7 +135,6 @@ async def test_a_due_time_is_fired_once(store: Store, clock: FakeClock) -> None:
 
 
 async def test_of_ten_rivals_one_fires(new_store: Callable[[], Store], store: Store, clock: FakeClock) -> None:
-    """B63, I17."""
     schedule = await written(store, a_schedule(next_run_at=clock.now()))
     other = new_store()
     await other.open()
@@ -257,7 +256,7 @@ async def test_a_job_that_is_here_already_is_not_made_twice(store: Store, clock:
 async def test_a_firing_that_is_refused_neither_makes_jobs_nor_moves_on(
     store: Store, clock: FakeClock, reach: Reach
 ) -> None:
-    """B67: what came before the refusal in the same firing is undone with it."""
+    """What came before the refusal in the same firing is undone with it."""
     schedule = await written(store, a_schedule(next_run_at=clock.now()))
     neighbour = await written(store, a_schedule("neighbour", clock.now()))
     key = Unique("k", until="finished", on_conflict="raise")

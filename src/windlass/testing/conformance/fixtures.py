@@ -146,7 +146,7 @@ def woken(store: Store, clock: FakeClock) -> Woken:
 
 @pytest.fixture(autouse=True)
 async def counts_add_up(store: Store) -> AsyncIterator[None]:
-    """After each test the counts by state equal a full listing (I13)."""
+    """After each test the counts by state equal a full listing."""
     yield
     listed = await store.jobs(JobFilter(), after=None, limit=1_000_000)
     for row in await store.stats():

@@ -15,7 +15,6 @@ from windlass.testing.conformance.reach import at_once
 
 
 async def test_kv_is_written_with_a_new_job(client: Client, store: Store) -> None:
-    """C63."""
     async with at_once(store):
         done = await client.enqueue("email", b"hello", kv={"k": b"v"})
 
@@ -25,7 +24,6 @@ async def test_kv_is_written_with_a_new_job(client: Client, store: Store) -> Non
 
 
 async def test_kv_is_not_written_when_the_key_is_held(client: Client, store: Store) -> None:
-    """C64."""
     async with at_once(store):
         first = await client.enqueue("email", b"", unique="u", kv={"k": b"1"})
 
@@ -37,7 +35,6 @@ async def test_kv_is_not_written_when_the_key_is_held(client: Client, store: Sto
 
 
 async def test_a_value_over_the_limit_is_refused_and_nothing_is_enqueued(client: Client) -> None:
-    """C65."""
     with pytest.raises(ValueTooLarge) as refused:
         await client.enqueue("email", b"", kv={"k": b"x" * (MAX_VALUE + 1)})
 
@@ -47,7 +44,6 @@ async def test_a_value_over_the_limit_is_refused_and_nothing_is_enqueued(client:
 
 @pytest.mark.parametrize("form", ["{id}", "job:{id}", "jobs/{id}", "windlass:job:{id}", "\x00{id}", "queue:email"])
 async def test_a_key_that_looks_like_one_of_ours_touches_nothing(client: Client, form: str) -> None:
-    """C66."""
     done = await client.enqueue("email", b"real", unique="k")
     key = form.format(id=done.id)
 
@@ -61,7 +57,6 @@ async def test_a_key_that_looks_like_one_of_ours_touches_nothing(client: Client,
 
 
 async def test_a_deleted_value_is_absent(client: Client) -> None:
-    """C67."""
     await client.kv.put("k", b"v")
 
     await client.kv.delete("k")

@@ -47,7 +47,6 @@ async def test_a_coroutine_that_takes_too_long_is_cancelled_and_its_attempt_fail
 async def test_a_coroutine_that_will_not_end_is_settled_as_failed_and_keeps_its_slot(
     app: App, clock: FakeClock
 ) -> None:
-    """F41."""
     ends = asyncio.Event()
 
     @app.job(timeout=MINUTE, retry=NoRetry())
@@ -81,7 +80,6 @@ async def test_a_coroutine_that_will_not_end_is_settled_as_failed_and_keeps_its_
 async def test_a_thread_that_takes_too_long_is_told_and_settled_as_failed_and_keeps_its_slot(
     app: App, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """F41."""
     go, reasons = threading.Event(), list[str | None]()
 
     @app.job(timeout=MINUTE, retry=NoRetry())
@@ -115,7 +113,6 @@ async def test_a_thread_that_takes_too_long_is_told_and_settled_as_failed_and_ke
 
 
 async def test_a_stuck_thread_is_shown_with_its_server(app: App, client: Client, clock: FakeClock) -> None:
-    """I20."""
     go = threading.Event()
 
     @app.job(timeout=1, retry=NoRetry())
@@ -164,7 +161,7 @@ async def test_a_timeout_is_the_jobs_own_or_the_servers_or_none(app: App, clock:
 
 
 async def test_a_job_without_a_timeout_is_nobodys_to_rescue_while_it_runs(open_app: OpenApp, clock: FakeClock) -> None:
-    """B16, B22: it goes by the lease, which its server renews for as long as it takes."""
+    """It goes by the lease, which its server renews for as long as it takes."""
     app = open_app(lease=15)
 
     @app.job(timeout=None)

@@ -113,7 +113,6 @@ async def test_a_lock_that_was_taken_over_is_lost(client: Client, store: Store, 
 
 
 async def test_a_crashed_holders_lock_is_taken_over(client: Client, store: Store, clock: FakeClock) -> None:
-    """B66."""
     await store.lock("l", "crashed", SECOND * 5)
 
     async def take() -> str:

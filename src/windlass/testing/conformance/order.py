@@ -28,7 +28,6 @@ async def _payloads(client: Client, count: int) -> list[bytes]:
 
 
 async def test_first_in_is_first_out(client: Client) -> None:
-    """C8."""
     for payload in (b"1", b"2", b"3"):
         await client.enqueue("email", payload)
 
@@ -36,7 +35,6 @@ async def test_first_in_is_first_out(client: Client) -> None:
 
 
 async def test_a_lower_number_is_more_urgent(client: Client) -> None:
-    """C9."""
     for priority in (PRIORITY_LOW, PRIORITY_NORMAL, PRIORITY_HIGH):
         await client.enqueue("email", str(priority).encode(), priority=priority)
 
@@ -44,7 +42,6 @@ async def test_a_lower_number_is_more_urgent(client: Client) -> None:
 
 
 async def test_jobs_of_one_priority_are_first_in_first_out(client: Client) -> None:
-    """C10."""
     for payload in (b"1", b"2"):
         await client.enqueue("email", payload, priority=PRIORITY_HIGH)
 
@@ -52,7 +49,6 @@ async def test_jobs_of_one_priority_are_first_in_first_out(client: Client) -> No
 
 
 async def test_a_retried_job_keeps_its_priority(open_client: OpenClient) -> None:
-    """C11, C59."""
     client = await open_client(AT_ONCE)
     high = await client.enqueue("email", b"", priority=PRIORITY_HIGH)
     await client.enqueue("email", b"")
@@ -65,7 +61,6 @@ async def test_a_retried_job_keeps_its_priority(open_client: OpenClient) -> None
 
 
 async def test_a_record_carries_its_priority(client: Client) -> None:
-    """C12."""
     await client.enqueue("email", b"", priority=42)
 
     assert (await claimed(client, "email")).job.priority == 42

@@ -22,7 +22,6 @@ from windlass.testing.conformance.reach import Reach
 
 
 async def test_a_lookup_follows_a_job_through_its_life(open_client: OpenClient) -> None:
-    """C27."""
     client = await open_client(QueueSettings(keep_succeeded=60))
     done = await client.enqueue("email", b"")
     states = [(await found(client, done.id)).state]
@@ -35,12 +34,10 @@ async def test_a_lookup_follows_a_job_through_its_life(open_client: OpenClient) 
 
 
 async def test_an_unknown_id_gives_nothing(client: Client) -> None:
-    """C28."""
     assert await client.get(UNKNOWN) is None
 
 
 async def test_a_lookup_shows_that_a_job_is_dead(open_client: OpenClient) -> None:
-    """C30."""
     client = await open_client(QueueSettings(max_attempts=1))
     done = await client.enqueue("email", b"")
 
@@ -67,7 +64,7 @@ async def test_an_id_may_be_written_in_any_form(client: Client) -> None:
 
 
 async def test_dead_jobs_are_paged_by_the_last_id(client: Client) -> None:
-    """C31. The jobs died at one time, so the last to be enqueued comes first."""
+    """The jobs died at one time, so the last to be enqueued comes first."""
     dead = [await a_dead_job(client) for _ in range(5)][::-1]
 
     pages: list[list[JobId]] = []

@@ -18,7 +18,6 @@ from windlass.testing.conformance.given import DAY, HOUR, MINUTE, SECOND, a_job,
 
 
 async def test_a_job_whose_lease_ran_out_is_given_again(client: Client) -> None:
-    """B24, C18."""
     done = await client.enqueue("email", b"")
     await claimed(client, "email", lease=0)
     assert await client.claim("email") is None
@@ -30,7 +29,6 @@ async def test_a_job_whose_lease_ran_out_is_given_again(client: Client) -> None:
 
 
 async def test_a_job_without_attempts_left_is_dead_after_rescue(open_client: OpenClient) -> None:
-    """C19."""
     client = await open_client(QueueSettings(max_attempts=2))
     done = await client.enqueue("email", b"")
     for _ in range(2):
@@ -42,7 +40,6 @@ async def test_a_job_without_attempts_left_is_dead_after_rescue(open_client: Ope
 
 
 async def test_a_live_lease_is_left_alone(client: Client, clock: FakeClock) -> None:
-    """C20."""
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email", lease=300)
     clock.advance(timedelta(seconds=300) - timedelta(microseconds=1))
@@ -58,7 +55,7 @@ async def test_a_live_lease_is_left_alone(client: Client, clock: FakeClock) -> N
 async def test_a_claim_is_held_to_the_end_of_its_lease_however_long_that_is(
     store: Store, clock: FakeClock, lease: timedelta, how: str
 ) -> None:
-    """B16: none is too long, and none is made shorter by one that ends at once."""
+    """None is too long, and none is made shorter by one that ends at once."""
     await store.enqueue([a_job(), a_job()])
     claim = await claim_one(store, lease=HOUR if how == "renewed" else lease)
     if how == "renewed":
@@ -77,7 +74,7 @@ async def test_a_claim_is_held_to_the_end_of_its_lease_however_long_that_is(
 
 
 async def test_a_lease_ends_at_its_very_time(client: Client, clock: FakeClock) -> None:
-    """B22: however long its job would run, or other jobs do."""
+    """However long its job would run, or other jobs do."""
     await client.enqueue("email", b"")
     await claimed(client, "email", lease=300)
 
@@ -87,7 +84,7 @@ async def test_a_lease_ends_at_its_very_time(client: Client, clock: FakeClock) -
 
 
 async def test_a_claim_of_a_server_that_nobody_knows_is_rescued_by_its_lease(store: Store, clock: FakeClock) -> None:
-    """B10, B21: the record of its server is gone before, or never was."""
+    """The record of its server is gone before, or never was."""
     await store.enqueue([a_job()])
     await claim_one(store, lease=MINUTE, worker="gone#1")
     await store.leave("gone#1")
@@ -101,7 +98,6 @@ async def test_a_claim_of_a_server_that_nobody_knows_is_rescued_by_its_lease(sto
 async def test_a_server_of_the_same_name_keeps_no_claims_of_its_predecessor_alive(
     store: Store, clock: FakeClock
 ) -> None:
-    """B11."""
     await store.enqueue([a_job(), a_job()])
     old = await claim_one(store, lease=MINUTE, worker="same#1")
     clock.advance(MINUTE - SECOND)
@@ -115,7 +111,6 @@ async def test_a_server_of_the_same_name_keeps_no_claims_of_its_predecessor_aliv
 
 
 async def test_an_ack_after_the_lease_and_before_rescue_counts(client: Client, clock: FakeClock) -> None:
-    """C21."""
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email", lease=1)
     clock.advance(MINUTE)
@@ -128,7 +123,6 @@ async def test_an_ack_after_the_lease_and_before_rescue_counts(client: Client, c
 
 
 async def test_a_rescued_job_waits_with_the_attempt_that_it_was_charged(client: Client, clock: FakeClock) -> None:
-    """B24, C92."""
     done = await client.enqueue("email", b"")
     await claimed(client, "email", lease=1)
     clock.advance(MINUTE)
@@ -143,7 +137,6 @@ async def test_a_rescued_job_waits_with_the_attempt_that_it_was_charged(client: 
 
 
 async def test_rescue_of_the_last_attempt_makes_the_job_dead(client: Client, clock: FakeClock) -> None:
-    """C93."""
     done = await client.enqueue("email", b"")
     for _ in range(3):
         await claimed(client, "email", lease=1)
@@ -157,7 +150,6 @@ async def test_rescue_of_the_last_attempt_makes_the_job_dead(client: Client, clo
 
 
 async def test_an_operator_can_end_every_claim_of_some_queues(client: Client, clock: FakeClock) -> None:
-    """C94."""
     for queue in ("default", "publish", "other"):
         await client.enqueue(queue, b"")
         await claimed(client, queue)
@@ -174,7 +166,6 @@ async def test_an_operator_can_end_every_claim_of_some_queues(client: Client, cl
 
 
 async def test_rescue_of_no_queue_does_nothing(client: Client, store: Store) -> None:
-    """C95."""
     await client.enqueue("default", b"")
     await claimed(client, "default", lease=0)
 
@@ -185,7 +176,7 @@ async def test_rescue_of_no_queue_does_nothing(client: Client, store: Store) -> 
 
 
 async def test_a_poison_job_ends_and_the_next_one_is_given(client: Client, clock: FakeClock) -> None:
-    """B26, C96: also not by one whose holder is gone at its last attempt, or the line would stand still."""
+    """Also not by one whose holder is gone at its last attempt, or the line would stand still."""
     poison = await client.enqueue("email", b"poison")
     for _ in range(3):
         await claimed(client, "email", lease=1)
@@ -258,7 +249,7 @@ async def test_without_force_rescue_of_some_workers_waits_for_their_leases(store
 
 
 async def test_rescue_works_page_by_page(store: Store, clock: FakeClock) -> None:
-    """B15: live claims do not hide the expired ones."""
+    """Live claims do not hide the expired ones."""
     live, gone = [a_job() for _ in range(30)], [a_job() for _ in range(25)]
     await store.enqueue(live)
     await store.claim(wanting(limit=30, lease=MINUTE))

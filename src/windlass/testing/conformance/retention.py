@@ -41,7 +41,6 @@ async def _cancelled(client: Client, queue: str = "email") -> JobId:
 
 
 async def test_an_acked_record_that_is_not_kept_is_gone_at_once(open_client: OpenClient) -> None:
-    """C29."""
     client = await open_client(QueueSettings(keep_succeeded=0))
 
     job_id = await _succeeded(client)
@@ -61,7 +60,6 @@ async def test_dead_and_cancelled_records_that_are_not_kept_are_gone_at_once(ope
 
 
 async def test_a_kept_record_is_pruned_after_its_time(open_client: OpenClient, clock: FakeClock) -> None:
-    """C32."""
     client = await open_client(QueueSettings(keep_succeeded=20 * MILLISECOND))
     job_id = await _succeeded(client)
     assert await client.get(job_id) is not None
@@ -74,7 +72,6 @@ async def test_a_kept_record_is_pruned_after_its_time(open_client: OpenClient, c
 
 
 async def test_retention_counts_from_the_end_of_the_job(open_client: OpenClient, clock: FakeClock) -> None:
-    """C33."""
     client = await open_client(QueueSettings(keep_succeeded=500 * MILLISECOND))
     done = await client.enqueue("email", b"")
     clock.advance(600 * MILLISECOND)
@@ -89,7 +86,6 @@ async def test_retention_counts_from_the_end_of_the_job(open_client: OpenClient,
 
 
 async def test_a_dead_record_is_pruned_by_its_own_time(client: Client, clock: FakeClock) -> None:
-    """C34."""
     job_id = await a_dead_job(client)
     clock.advance(30 * MILLISECOND)
 
@@ -102,7 +98,6 @@ async def test_a_dead_record_is_pruned_by_its_own_time(client: Client, clock: Fa
 
 
 async def test_a_retried_job_has_no_end(client: Client) -> None:
-    """C35."""
     job_id = await a_dead_job(client)
     assert (await found(client, job_id)).finished_at is not None
 

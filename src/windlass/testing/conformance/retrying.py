@@ -21,7 +21,6 @@ MILLISECOND = timedelta(milliseconds=1)
 
 
 async def test_a_failed_attempt_waits_as_scheduled(client: Client) -> None:
-    """C60."""
     await client.enqueue("email", b"")
 
     await client.nack(await claimed(client, "email"), "boom")
@@ -32,7 +31,6 @@ async def test_a_failed_attempt_waits_as_scheduled(client: Client) -> None:
 
 
 async def test_the_wait_doubles_up_to_its_cap() -> None:
-    """C61."""
     policy = Exponential(base=1, cap=60, jitter="none")
 
     waits = [retry_delay(policy, attempt, None, 0.5) for attempt in (1, 2, 3, 4, 20)]
@@ -44,7 +42,6 @@ async def test_the_wait_doubles_up_to_its_cap() -> None:
 async def test_a_failed_attempt_is_followed_by_the_next_after_its_wait(
     open_client: OpenClient, clock: FakeClock
 ) -> None:
-    """C62."""
     client = await open_client(QueueSettings(retry=Fixed(10 * MILLISECOND)))
     await client.enqueue("email", b"")
     await client.nack(await claimed(client, "email"), "boom")
@@ -89,7 +86,6 @@ async def test_the_policy_is_that_of_the_process_that_settles(open_client: OpenC
 
 
 async def test_a_dead_job_can_be_requeued(client: Client) -> None:
-    """C25."""
     job_id = await a_dead_job(client)
     [listed] = await client.dead_jobs("email")
     assert (listed.id, listed.state) == (job_id, State.DEAD)

@@ -102,7 +102,7 @@ async def test_what_is_made_after_down_time_is_as_catch_up_says(
     every: timedelta,
     down_for: timedelta,
 ) -> None:
-    """F34: from a minute to a week."""
+    """From a minute to a week."""
     begun = clock.now()
     for catch_up in CAUGHT_UP:
         await client.schedules.put(catch_up, rule, JOB, catch_up=catch_up)
@@ -141,7 +141,7 @@ async def test_catching_up_is_told_in_one_line(
 async def test_a_server_that_did_not_look_for_an_hour_was_down(
     open_app: OpenApp, new_store: Callable[[], Store], client: Client, store: Store, clock: FakeClock
 ) -> None:
-    """F32: a machine that sleeps, or a loop that stands still for longer than `dead_after`."""
+    """A machine that sleeps, or a loop that stands still for longer than `dead_after`."""
     fires_by_itself(store)
     begun = clock.now()
     looked_at = LookedAt(new_store())
@@ -305,7 +305,6 @@ async def test_a_schedule_whose_firing_hangs_stops_no_other(
     clock: FakeClock,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """B64."""
     fires_by_itself(store)
     begun = clock.now()
     hanging = HangingStore(new_store())

@@ -30,7 +30,6 @@ MICROSECOND = timedelta(microseconds=1)
 
 
 async def test_a_job_for_later_is_not_given_now(client: Client, clock: FakeClock) -> None:
-    """C13."""
     await client.enqueue("email", b"", run_at=clock.now() + HOUR)
 
     assert await client.claim("email") is None
@@ -39,7 +38,6 @@ async def test_a_job_for_later_is_not_given_now(client: Client, clock: FakeClock
 
 
 async def test_a_run_time_in_the_past_is_pending_now(client: Client, clock: FakeClock) -> None:
-    """C14, F35."""
     done = await client.enqueue("email", b"", run_at=clock.now() - SECOND)
 
     job = await found(client, done.id)
@@ -58,7 +56,6 @@ async def test_a_run_time_that_is_now_has_come(client: Client, clock: FakeClock)
 async def test_thousands_that_come_due_at_once_are_each_given_once_and_in_their_order(
     store: Store, clock: FakeClock
 ) -> None:
-    """B25."""
     jobs = [a_job(delay=SECOND - number * MICROSECOND) for number in range(3000)]
     await store.enqueue(jobs)
     clock.advance(SECOND)
@@ -71,7 +68,6 @@ async def test_thousands_that_come_due_at_once_are_each_given_once_and_in_their_
 
 
 async def test_promotion_makes_a_due_job_pending(client: Client, clock: FakeClock) -> None:
-    """C15."""
     done = await client.enqueue("email", b"", delay=MILLISECOND)
     assert await client.claim("email") is None
     clock.advance(5 * MILLISECOND)
@@ -100,7 +96,6 @@ async def test_promotion_keeps_to_its_limit(store: Store, clock: FakeClock) -> N
 
 
 async def test_a_delay_counts_from_now(client: Client, clock: FakeClock) -> None:
-    """C16."""
     done = await client.enqueue("email", b"", delay=HOUR)
 
     stats = await client.stats("email")
@@ -109,7 +104,6 @@ async def test_a_delay_counts_from_now(client: Client, clock: FakeClock) -> None
 
 
 async def test_a_promoted_job_keeps_its_priority(client: Client, clock: FakeClock) -> None:
-    """C17."""
     normal = await client.enqueue("email", b"", delay=MILLISECOND)
     high = await client.enqueue("email", b"", priority=PRIORITY_HIGH)
     clock.advance(5 * MILLISECOND)

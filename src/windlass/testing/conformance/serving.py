@@ -19,7 +19,6 @@ from windlass.testing.conformance.served import ended, goes_by, quiet, serving, 
 
 
 async def test_a_server_runs_a_job(app: App) -> None:
-    """C77."""
     called = asyncio.Event()
 
     @app.job
@@ -33,8 +32,6 @@ async def test_a_server_runs_a_job(app: App) -> None:
 
 
 async def test_jobs_that_waited_are_worked_until_none_is_left(app: App, client: Client) -> None:
-    """C69."""
-
     @app.job
     async def work() -> None: ...
 
@@ -46,7 +43,6 @@ async def test_jobs_that_waited_are_worked_until_none_is_left(app: App, client: 
 
 
 async def test_as_many_jobs_run_at_once_as_there_are_slots(app: App, client: Client) -> None:
-    """C72."""
     inside, most = 0, 0
 
     @app.job
@@ -67,7 +63,6 @@ async def test_as_many_jobs_run_at_once_as_there_are_slots(app: App, client: Cli
 
 
 async def test_a_stranded_job_waits_again_when_a_server_has_started(app: App, store: Store, clock: FakeClock) -> None:
-    """C76."""
     [stranded] = await store.enqueue([a_job()])
     await claim_one(store, lease=MINUTE, worker="gone")
     clock.advance(HOUR)
@@ -80,7 +75,6 @@ async def test_a_stranded_job_waits_again_when_a_server_has_started(app: App, st
 
 
 async def test_a_job_is_held_for_thirty_seconds_unless_somebody_says_otherwise(app: App, open_app: OpenApp) -> None:
-    """C88."""
     other = open_app(lease=5)
     held: list[timedelta | None] = []
 
@@ -102,7 +96,6 @@ async def test_a_job_is_held_for_thirty_seconds_unless_somebody_says_otherwise(a
 
 
 def test_a_fully_jittered_delay_stays_below_what_it_grows_to() -> None:
-    """C89."""
     policy = Exponential(base=5, cap=900, jitter="full")
     most = {1: 5, 4: 40, 30: 900}
 
@@ -148,8 +141,6 @@ async def test_a_delayed_job_begins_at_its_time(app: App, clock: FakeClock) -> N
 
 
 async def test_an_unknown_kind_is_left_alone_with_many_ahead(app: App, client: Client) -> None:
-    """B44."""
-
     @app.job
     async def known() -> None: ...
 
@@ -175,7 +166,6 @@ async def test_a_raw_job_is_left_alone_where_nobody_consumes_the_queue(app: App,
 
 
 async def test_another_server_takes_what_one_does_not_know(open_app: OpenApp) -> None:
-    """F46."""
     old, new = open_app(name="old"), open_app(name="new")
 
     @new.job

@@ -68,7 +68,6 @@ async def test_a_result_that_is_too_large_makes_the_job_dead(client: Client) -> 
 
 
 async def test_a_nack_makes_the_job_wait_for_its_next_attempt(open_client: OpenClient) -> None:
-    """C4, C59."""
     client = await open_client(AT_ONCE)
     await client.enqueue("email", b"")
     claim = await claimed(client, "email")
@@ -80,7 +79,6 @@ async def test_a_nack_makes_the_job_wait_for_its_next_attempt(open_client: OpenC
 
 
 async def test_a_nack_of_the_last_attempt_makes_the_job_dead(open_client: OpenClient, clock: FakeClock) -> None:
-    """C5."""
     client = await open_client(QueueSettings(max_attempts=2, retry=Fixed(0)))
     done = await client.enqueue("email", b"")
     for _ in range(2):
@@ -113,7 +111,6 @@ async def test_a_nack_may_say_when(client: Client, clock: FakeClock) -> None:
 
 
 async def test_a_dead_letter_needs_no_attempts_to_be_used_up(open_client: OpenClient, clock: FakeClock) -> None:
-    """C26."""
     client = await open_client(QueueSettings(max_attempts=5))
     done = await client.enqueue("email", b"")
 
@@ -389,7 +386,6 @@ async def test_an_empty_batch_of_settlements_changes_nothing(store: Store) -> No
 
 
 async def test_a_lease_is_extended_by_a_renewal(client: Client, clock: FakeClock) -> None:
-    """C36."""
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email", lease=timedelta(milliseconds=1).total_seconds())
 

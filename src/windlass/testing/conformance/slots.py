@@ -140,7 +140,6 @@ async def test_a_server_looks_ahead_by_what_it_has_just_finished(app: App, clien
 async def test_what_is_not_begun_within_a_second_goes_back_to_its_place_at_no_cost(
     app: App, client: Client, clock: FakeClock
 ) -> None:
-    """B33."""
     gate = Gate(app)
     await client.pause("default")
     async with serving(app, concurrency=1):
@@ -195,7 +194,7 @@ async def test_a_job_that_is_cancelled_ahead_of_its_slot_never_runs(app: App, cl
 
 
 async def test_a_job_that_may_kill_its_process_runs_alone(app: App, client: Client, clock: FakeClock) -> None:
-    """B55: no job beside it, and none claimed ahead of it, comes to its end by another's doing."""
+    """No job beside it, and none claimed ahead of it, comes to its end by another's doing."""
     gate = Gate(app)
     alone = asyncio.Event()
 
@@ -230,7 +229,7 @@ async def test_a_job_that_may_kill_its_process_runs_alone(app: App, client: Clie
 async def test_of_jobs_that_may_kill_their_process_no_two_are_held_at_once(
     app: App, client: Client, clock: FakeClock
 ) -> None:
-    """B55: each has one attempt left, which the claim has charged: the end of one would be the end of both."""
+    """Each has one attempt left, which the claim has charged: the end of one would be the end of both."""
     gate = Gate(app)
     suspects = [await gate.wait.enqueue(f"suspect {number}") for number in range(3)]
     assert len(await client.claim_many("default", lease=1, limit=3)) == 3
@@ -248,7 +247,6 @@ async def test_of_jobs_that_may_kill_their_process_no_two_are_held_at_once(
 
 
 async def test_a_job_that_an_operator_retries_runs_beside_others(app: App, client: Client, clock: FakeClock) -> None:
-    """B09."""
     gate = Gate(app)
     handle = await gate.wait.options(max_attempts=1).enqueue("retried")
     assert await client.claim("default", lease=1) is not None
@@ -270,7 +268,6 @@ async def test_a_job_that_an_operator_retries_runs_beside_others(app: App, clien
 async def test_a_job_that_runs_for_about_as_long_as_its_lease_is_run_once(
     app: App, client: Client, clock: FakeClock, seconds: float
 ) -> None:
-    """B05, B27, B31."""
     begun = 0
 
     @app.job
@@ -291,7 +288,6 @@ async def test_a_job_that_runs_for_about_as_long_as_its_lease_is_run_once(
 
 
 async def test_an_attempt_that_lost_its_job_is_told_and_refused_and_the_server_lives(app: App, client: Client) -> None:
-    """B01, B03, B04, B08."""
     reasons: list[str | None] = []
     second = asyncio.Event()
 
@@ -328,7 +324,6 @@ async def test_an_attempt_that_lost_its_job_is_told_and_refused_and_the_server_l
 async def test_a_job_that_comes_back_to_the_same_server_is_held_again(
     app: App, client: Client, clock: FakeClock
 ) -> None:
-    """B36."""
     gate = Gate(app)
     handle = await gate.wait.options(max_attempts=5).enqueue("held")
     async with serving(app):
@@ -345,7 +340,6 @@ async def test_a_job_that_comes_back_to_the_same_server_is_held_again(
 
 
 async def test_two_servers_share_the_work_and_run_each_job_once(open_app: OpenApp) -> None:
-    """B35."""
     ran: list[int] = []
     apps = [open_app(), open_app()]
 

@@ -19,7 +19,6 @@ class Pool:
 
 
 async def test_a_server_tells_whether_it_runs(app: App) -> None:
-    """C73."""
     server = Server(app, ServerConfig(concurrency=2, schedules=False))
     before = server.running
 
@@ -32,7 +31,6 @@ async def test_a_server_tells_whether_it_runs(app: App) -> None:
 
 
 async def test_a_server_is_made_without_a_connection_and_has_an_id(app: App) -> None:
-    """C79."""
     server = Server(app)
 
     assert server.id.startswith("windlass#")
@@ -41,7 +39,6 @@ async def test_a_server_is_made_without_a_connection_and_has_an_id(app: App) -> 
 
 
 async def test_a_stop_is_told(app: App) -> None:
-    """C87."""
     server = Server(app)
     await server.start()
     before = server.stopping

@@ -34,7 +34,6 @@ from windlass.testing.conformance.served import (
 
 
 async def test_a_stop_waits_for_the_job_that_runs(app: App, client: Client) -> None:
-    """C70."""
     go, finished = asyncio.Event(), list[str]()
 
     @app.job
@@ -87,7 +86,6 @@ async def test_a_server_that_stops_is_listed_as_stopping_with_what_it_still_runs
 
 
 async def test_a_job_that_ends_within_the_grace_is_settled(app: App, clock: FakeClock) -> None:
-    """C74."""
     ran = 0
 
     @app.job
@@ -110,7 +108,6 @@ async def test_a_job_that_ends_within_the_grace_is_settled(app: App, clock: Fake
 
 
 async def test_running_code_is_told_of_a_stop_at_once(app: App, clock: FakeClock) -> None:
-    """C75."""
     reasons: list[str | None] = []
     begun = threading.Semaphore(0)
 
@@ -142,7 +139,7 @@ async def test_running_code_is_told_of_a_stop_at_once(app: App, clock: FakeClock
 async def test_running_code_is_told_of_a_stop_while_a_claim_is_on_its_way(
     open_app: OpenApp, new_store: Callable[[], Store]
 ) -> None:
-    """F50, B39: what that claim brings goes back."""
+    """What that claim brings goes back."""
     slow = SlowStore(new_store())
     app = open_app(url=slow)
     told = asyncio.Event()
@@ -173,7 +170,6 @@ async def test_running_code_is_told_of_a_stop_while_a_claim_is_on_its_way(
 async def test_nothing_is_claimed_any_more_and_what_was_not_begun_goes_back_at_no_cost(
     app: App, client: Client
 ) -> None:
-    """B43."""
     go = asyncio.Event()
     begun: list[int] = []
 
@@ -205,8 +201,6 @@ async def test_nothing_is_claimed_any_more_and_what_was_not_begun_goes_back_at_n
 
 
 async def test_what_does_not_end_within_the_grace_is_cancelled_and_given_back(app: App, clock: FakeClock) -> None:
-    """B41, B43, F50."""
-
     @app.job(max_attempts=1)
     async def work(ctx: Context) -> str:
         if ctx.delivery == 1:
@@ -271,7 +265,7 @@ async def test_a_coroutine_that_will_not_end_is_not_given_back(
 async def test_a_thread_is_not_given_back_while_it_runs(
     app: App, client: Client, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """B41: its lease runs out by itself, and nobody runs it twice at once."""
+    """Its lease runs out by itself, and nobody runs it twice at once."""
     go = threading.Event()
 
     @app.job
@@ -330,7 +324,6 @@ async def test_an_error_during_a_stop_is_one_of_the_attempt(app: App) -> None:
 async def test_leases_are_renewed_while_a_stop_waits_for_long_jobs(
     open_app: OpenApp, client: Client, clock: FakeClock
 ) -> None:
-    """B42, F53."""
     app = open_app()
     ran = 0
 
@@ -357,7 +350,6 @@ async def test_leases_are_renewed_while_a_stop_waits_for_long_jobs(
 async def test_a_stop_without_the_store_ends_in_time_and_says_what_is_left(
     open_app: OpenApp, new_store: Callable[[], Store], clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """F50."""
     failing = FailingStore(new_store())
     app = open_app(url=failing)
 
@@ -402,7 +394,6 @@ async def test_two_stops_at_once_are_one(app: App) -> None:
 
 
 async def test_work_goes_on_elsewhere_after_a_stop(open_app: OpenApp) -> None:
-    """G10."""
     one, other = open_app(), open_app()
 
     async def work(ctx: Context) -> str:

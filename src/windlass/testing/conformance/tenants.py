@@ -57,8 +57,6 @@ def swallowing(_tenant: str) -> Swallowing:
 
 
 async def test_any_object_that_opens_scopes_is_a_provider(open_app: OpenApp) -> None:
-    """C78."""
-
     @asynccontextmanager
     async def plain(tenant: str) -> AsyncGenerator[str, None]:
         yield tenant
@@ -75,19 +73,16 @@ async def test_any_object_that_opens_scopes_is_a_provider(open_app: OpenApp) -> 
 
 
 async def test_an_app_keeps_the_provider_that_it_is_given(open_app: OpenApp) -> None:
-    """C80."""
     provider = Scopes()
 
     assert open_app(tenant_scope=provider).tenant_scope is provider
 
 
 async def test_an_app_has_no_provider_by_default(app: App) -> None:
-    """C81."""
     assert app.tenant_scope is None
 
 
 async def test_a_provider_is_asked_for_the_tenant_of_the_job(open_app: OpenApp) -> None:
-    """C82."""
     provider = Scopes()
     app = open_app(tenant_scope=provider)
 
@@ -102,7 +97,6 @@ async def test_a_provider_is_asked_for_the_tenant_of_the_job(open_app: OpenApp) 
 
 
 async def test_a_tenant_that_the_provider_does_not_know_fails_the_attempt(open_app: OpenApp) -> None:
-    """C83."""
     app = open_app(tenant_scope=Scopes(unknown="99"), retry=NoRetry())
     ran: list[str] = []
 
@@ -119,7 +113,6 @@ async def test_a_tenant_that_the_provider_does_not_know_fails_the_attempt(open_a
 
 
 async def test_a_job_with_a_tenant_runs_inside_of_its_scope(open_app: OpenApp) -> None:
-    """C84."""
     scopes = Scopes()
     app = open_app(tenant_scope=scopes)
 
@@ -137,7 +130,6 @@ async def test_a_job_with_a_tenant_runs_inside_of_its_scope(open_app: OpenApp) -
 
 
 async def test_a_job_without_a_tenant_runs_without_the_provider(open_app: OpenApp) -> None:
-    """C85."""
     scopes = Scopes()
     app = open_app(tenant_scope=scopes)
 
@@ -152,8 +144,6 @@ async def test_a_job_without_a_tenant_runs_without_the_provider(open_app: OpenAp
 
 
 async def test_a_job_with_a_tenant_runs_directly_where_there_is_no_provider(app: App) -> None:
-    """C86."""
-
     @app.job
     async def work() -> str | None:
         return current().job.tenant

@@ -67,7 +67,6 @@ async def test_a_job_whose_id_came_before_leaves_its_key_to_a_later_one(store: S
 
 
 async def test_a_second_job_with_a_held_key_is_the_first(client: Client) -> None:
-    """C56."""
     first = await client.enqueue("email", b"1", unique="k")
 
     second = await client.enqueue("email", b"2", unique="k")
@@ -78,7 +77,6 @@ async def test_a_second_job_with_a_held_key_is_the_first(client: Client) -> None
 
 
 async def test_the_first_claim_frees_the_key(client: Client) -> None:
-    """C57."""
     first = await client.enqueue("email", b"", unique="k")
     claim = await claimed(client, "email")
 
@@ -90,7 +88,6 @@ async def test_the_first_claim_frees_the_key(client: Client) -> None:
 
 
 async def test_a_retried_job_does_not_take_its_key_again(open_client: OpenClient) -> None:
-    """C58, C59."""
     client = await open_client(AT_ONCE)
     await client.enqueue("email", b"1", unique="k")
     claim = await claimed(client, "email")
@@ -120,7 +117,6 @@ async def test_a_snooze_or_a_rescue_does_not_take_the_key_again(client: Client) 
 
 
 async def test_two_jobs_without_a_key_are_two_jobs(client: Client, reach: Reach) -> None:
-    """C91."""
     key = Unique("k", scope=reach.scope("kind"))
     keyed = [await client.enqueue("email", b"", kind="x", unique=key) for _ in range(2)]
     plain = [await client.enqueue("email", b"", kind="x") for _ in range(2)]
@@ -349,7 +345,7 @@ MOVES = ("nack", "snooze", "release", "rescue", "retry", "requeue_dead", "resche
 async def test_no_move_of_a_job_conflicts_with_its_own_key(
     open_client: OpenClient, clock: FakeClock, move: str, until: Until | timedelta
 ) -> None:
-    """B61: over every way back to the line, also a second time."""
+    """Over every way back to the line, also a second time."""
     client = await open_client(AT_ONCE)
     done = await client.enqueue("email", b"", unique=Unique("k", until=until, on_conflict="raise"))
     for _ in range(2):

@@ -27,12 +27,10 @@ def _job(result: WaitResult) -> Job:
 
 
 async def test_an_unknown_id_is_not_waited_for(client: Client, woken: Woken) -> None:
-    """C44."""
     assert await woken(client.wait(UNKNOWN, 3_600)) == NotFound()
 
 
 async def test_a_job_that_does_not_end_times_out(client: Client, clock: FakeClock) -> None:
-    """C45."""
     done = await client.enqueue("email", b"")
     began = clock.now()
 
@@ -44,7 +42,6 @@ async def test_a_job_that_does_not_end_times_out(client: Client, clock: FakeCloc
 async def test_an_ack_wakes_the_waiter_when_no_record_stays(
     open_client: OpenClient, clock: FakeClock, woken: Woken
 ) -> None:
-    """C46."""
     client = await open_client(QueueSettings(keep_succeeded=0))
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")
@@ -57,7 +54,6 @@ async def test_an_ack_wakes_the_waiter_when_no_record_stays(
 
 
 async def test_an_ack_wakes_the_waiter_with_the_record(client: Client, clock: FakeClock, woken: Woken) -> None:
-    """C47."""
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")
     waiting = await _waiting(clock, client, done.id)
@@ -69,7 +65,6 @@ async def test_an_ack_wakes_the_waiter_with_the_record(client: Client, clock: Fa
 
 
 async def test_a_dead_letter_wakes_the_waiter(client: Client, clock: FakeClock, woken: Woken) -> None:
-    """C48."""
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")
     waiting = await _waiting(clock, client, done.id)
@@ -81,7 +76,6 @@ async def test_a_dead_letter_wakes_the_waiter(client: Client, clock: FakeClock, 
 
 
 async def test_a_removed_job_wakes_the_waiter(open_client: OpenClient, clock: FakeClock, woken: Woken) -> None:
-    """C49."""
     client = await open_client(QueueSettings(keep_cancelled=0))
     done = await client.enqueue("email", b"")
     waiting = await _waiting(clock, client, done.id)
@@ -92,7 +86,6 @@ async def test_a_removed_job_wakes_the_waiter(open_client: OpenClient, clock: Fa
 
 
 async def test_a_request_to_stop_wakes_no_waiter(client: Client, clock: FakeClock, woken: Woken) -> None:
-    """C50."""
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")
     waiting = await _waiting(clock, client, done.id)
@@ -105,7 +98,6 @@ async def test_a_request_to_stop_wakes_no_waiter(client: Client, clock: FakeCloc
 
 
 async def test_a_job_that_has_ended_is_not_waited_for(client: Client, woken: Woken) -> None:
-    """C51."""
     done = await client.enqueue("email", b"")
     await client.dead_letter(await claimed(client, "email"), "no")
 
@@ -113,7 +105,6 @@ async def test_a_job_that_has_ended_is_not_waited_for(client: Client, woken: Wok
 
 
 async def test_every_waiter_is_woken(client: Client, clock: FakeClock, woken: Woken) -> None:
-    """C52."""
     done = await client.enqueue("email", b"")
     claim = await claimed(client, "email")
     first = await _waiting(clock, client, done.id)
@@ -126,7 +117,6 @@ async def test_every_waiter_is_woken(client: Client, clock: FakeClock, woken: Wo
 
 
 async def test_rescue_to_dead_wakes_the_waiter(open_client: OpenClient, clock: FakeClock, woken: Woken) -> None:
-    """C53."""
     client = await open_client(QueueSettings(max_attempts=1))
     done = await client.enqueue("email", b"")
     await claimed(client, "email", lease=0)

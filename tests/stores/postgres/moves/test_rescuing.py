@@ -28,7 +28,6 @@ FORGIVE = "drop function refuse cascade"
 
 
 async def test_a_page_of_live_claims_does_not_hide_the_one_that_expired(mover: Mover) -> None:
-    """B15."""
     await mover.enqueue(*(a_job() for _ in range(1002)))
     await mover.claim(500, lease=HOUR)
     [stuck] = await mover.claim(lease=ZERO)
@@ -43,7 +42,6 @@ async def test_a_page_of_live_claims_does_not_hide_the_one_that_expired(mover: M
 async def test_a_claim_is_not_taken_back_before_its_lease_is_over_however_long_that_is(
     mover: Mover, lease: timedelta
 ) -> None:
-    """B16."""
     await mover.enqueue(a_job())
     [claim] = await mover.claim(lease=ZERO)
     await mover.do(renew, RenewClaims([proof(claim)], lease))
@@ -68,7 +66,6 @@ async def test_a_thousand_claims_are_taken_back_by_a_handful_of_statements(mover
 
 
 async def test_a_job_at_its_last_attempt_goes_dead_and_its_record_as_it_is_kept(mover: Mover) -> None:
-    """B24, B26."""
     await mover.enqueue(a_job(max_attempts=1))
     [claim] = await mover.claim(lease=ZERO)
 
@@ -103,7 +100,6 @@ async def test_rescuers_at_once_take_each_claim_back_once(mover: Mover) -> None:
 
 
 async def test_a_job_that_cannot_be_written_is_passed_by_one_by_one(mover: Mover) -> None:
-    """B18."""
     await mover.enqueue(a_job(), a_job(kind="poison"), a_job())
     await mover.claim(3, lease=ZERO)
     mover.run(REFUSE)

@@ -1,4 +1,4 @@
-"""B12, B13: whoever ends in the middle of what it does for all keeps nobody waiting: another one does it at once."""
+"""Whoever ends in the middle of what it does for all keeps nobody waiting: another one does it at once."""
 
 import asyncio
 import os
