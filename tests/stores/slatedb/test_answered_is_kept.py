@@ -92,7 +92,7 @@ async def _together(store: SlateStore, claims: list[Claim], group: Sequence[str]
         calls: list[asyncio.Future[Any]] = [asyncio.ensure_future(CALLS[name](store, claims)) for name in group]
     for name, call in zip(group, calls, strict=True):
         if name == "claim":
-            call.add_done_callback(lambda done: claims.extend(done.result()))
+            call.add_done_callback(lambda done: claims.extend(done.result().jobs))
     return calls
 
 
@@ -107,7 +107,7 @@ async def _look_whether_kept(
             [found] = await durable.get([told[0].id])
             assert found is not None
         case "claim":
-            for claim in told:
+            for claim in told.jobs:
                 [found] = await durable.get([claim.job.id])
                 assert found is not None
                 assert found.delivery == claim.delivery

@@ -102,13 +102,14 @@ def test_a_history_is_as_long_as_the_release_before_reads_it_and_what_is_new_sta
 
     main = split(record).main
     fields = msgspec.msgpack.decode(main[1:])
-    before = join(record.id, main[:1] + msgspec.msgpack.encode(fields[:-2]))
+    before = join(record.id, main[:1] + msgspec.msgpack.encode(fields[:-3]))
 
     assert fields[31] == [[1, 0, START, START, None, "failed", ["boom", "Refused", None]]]
     [delivery] = join(record.id, main).whole_job().history
     assert delivery.failure == Failure("boom", "Refused", None, "shop")
     assert delivery.retried_at == START + MINUTE
     assert before.whole_job().history == (delivery._replace(failure=Failure("boom", "Refused"), retried_at=None),)
+    assert not before.has_followers
 
 
 async def rows_of(store: Store, job_id: JobId) -> list[bytes]:

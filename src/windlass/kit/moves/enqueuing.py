@@ -29,6 +29,7 @@ class Ahead(NamedTuple):
     waiting: JobId | None = None
 
 
+_PENDING: Final = State.PENDING
 AS_IT_IS: Final = Ahead()
 
 
@@ -104,7 +105,8 @@ def put(table: Table, jobs: Sequence[PreparedJob], now: datetime) -> list[Enqueu
 def _create(table: Table, job: PreparedJob, now: datetime) -> None:
     run_at = now if job.run_at is None and job.delay is None else _run_at(job, now)
     record = table.add(job, now, run_at)
-    table.starts_waiting(record, State.PENDING if run_at <= now else State.SCHEDULED, now, is_new=True)
+    state = State.SCHEDULED if run_at is not now and run_at > now else _PENDING
+    table.starts_waiting(record, state, now, is_new=True)
     if job.unique is not None:
         table.holds.take(job.unique, job.id, now)
     if job.kv:

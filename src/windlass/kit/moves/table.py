@@ -16,6 +16,7 @@ from windlass.kit.moves.record import Record
 
 ENQUEUED, SUCCEEDED, DEAD, CANCELLED, RETRIED, RESCUED = range(6)
 """What is counted: places in rows of counts, in the order of `Totals`."""
+_PENDING, _RUNNING = State.PENDING, State.RUNNING
 _COUNTED: Final = {State.SUCCEEDED: SUCCEEDED, State.DEAD: DEAD, State.CANCELLED: CANCELLED}
 
 
@@ -92,7 +93,7 @@ class Table(ABC):
         queue = self.queue(record.queue)
         if is_new:
             queue.count(ENQUEUED, record.kind, now)
-        if is_new and state is State.PENDING:
+        if is_new and state is _PENDING:
             queue.join(record)
         else:
             queue.place(record, state)
@@ -111,7 +112,7 @@ class Table(ABC):
         record.token = token
         record.progress = None
         self.holds.free_at_claim(record)
-        self.queue(record.queue).place(record, State.RUNNING)
+        self.queue(record.queue).place(record, _RUNNING)
 
     def stops_running(
         self, record: Record, now: datetime, outcome: str, failure: Failure | None = None, *, ring: bool = False

@@ -1,9 +1,11 @@
 """One queue: the lines that its jobs stand in, and what it counted."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
-from heapq import heapify, heappop, heappush, heapreplace
+from heapq import heappop, heappush
+from typing import Final
 
+from windlass.core.choosing import NO_ACCOUNTS, choose
 from windlass.core.queue_settings import NO_ROW, SettingsRow
 from windlass.core.requests import ClaimRequest
 from windlass.core.states import ENDS, State
@@ -15,11 +17,17 @@ from windlass.stores.memory.timeline import Timeline
 
 
 class Line:
-    """The pending jobs of one kind by (priority, run_at, sequence number): a timeline per priority in use."""
+    """The pending jobs of one kind by (priority, run_at, sequence number): a timeline per priority in use.
 
-    __slots__ = ("_by_priority", "_priorities")
+    A claim takes jobs from it as from a lane.
+    """
+
+    __slots__ = ("_by_priority", "_head", "_priorities")
+
+    accounts: Final = ()
 
     def __init__(self) -> None:
+        self._head: Record | None = None
         self._by_priority: dict[int, Timeline[Record]] = {}
         self._priorities: list[int] = []
 
@@ -44,6 +52,22 @@ class Line:
                 return first
             del self._by_priority[heappop(self._priorities)]
         return None
+
+    def head(self) -> tuple[int, datetime, int, Record] | None:
+        """Return the most urgent job behind what sorts it."""
+        record = self._head = self.first()
+        return None if record is None else (record.priority, record.run_at, record.seq, record)
+
+    def leave_head(self) -> None:
+        """Let the job that `head` has returned wait here no more."""
+        if self._head is not None:
+            self.leave(self._head)
+            self._head = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the last look at the first job has found none."""
+        return not self._priorities
 
     def members(self) -> int:
         """Count the jobs."""
@@ -130,18 +154,20 @@ class Queue:
             line = self._lines[kind] = Line()
         return line
 
-    def heads(self, kinds: Collection[str | None] | None) -> Iterator[Record]:
-        """Give the most urgent pending job of each of these kinds, or of all."""
-        wanted = list(self._lines) if kinds is None else [kind for kind in set(kinds) if kind in self._lines]
-        for kind in wanted:
-            if (first := self.first(kind)) is not None:
-                yield first
+    def lines(self, kinds: Collection[str | None] | None) -> list[Line]:
+        """Return the lines of these kinds, or all."""
+        known = self._lines
+        found = list(known.items()) if kinds is None else [(kind, known[kind]) for kind in set(kinds) if kind in known]
+        for kind, line in found:
+            if line.is_empty:
+                # kinds come and go: it would be looked at by every claim to come
+                del known[kind]
+        return [line for _, line in found]
 
     def first(self, kind: str | None) -> Record | None:
         """Return the most urgent pending job of a kind that has a line."""
         first = self._lines[kind].first()
         if first is None:
-            # kinds come and go: an empty line would be looked at by every claim to come
             del self._lines[kind]
         return first
 
@@ -151,7 +177,7 @@ class Queue:
 
     def kinds(self) -> list[str]:
         """Return the kinds of the pending jobs, in order of name."""
-        return sorted({head.kind for head in self.heads(None) if head.kind is not None})
+        return sorted(kind for kind in list(self._lines) if kind is not None and self.first(kind) is not None)
 
     def waiting(self) -> list[KindStats]:
         """Count the pending jobs by kind."""
@@ -178,31 +204,11 @@ class Queue:
         )
 
 
-def take_ready(queues: Iterable[Queue], kinds: Collection[str | None] | None, limit: int) -> list[Record]:
-    """Take up to `limit` of the most urgent pending jobs of these queues, and kinds if given, out of their lines."""
-    heads = [_urgency(head, queue) for queue in queues for head in queue.heads(kinds)]
-    heapify(heads)
-    taken: list[Record] = []
-    while heads and len(taken) < limit:
-        *_, record, queue = heads[0]
-        taken.append(record)
-        queue.leave(record)
-        if (following := queue.first(record.kind)) is None:
-            heappop(heads)
-        else:
-            heapreplace(heads, _urgency(following, queue))
-    return taken
-
-
-def _urgency(record: Record, queue: Queue) -> tuple[int, datetime, int, Record, Queue]:
-    return record.priority, record.run_at, record.seq, record, queue
-
-
 def ready(queues: Sequence[Queue], request: ClaimRequest) -> list[Record]:
-    """Take the jobs to be given out of their lines: the queues one after the other, or all as if they were one."""
-    if request.by_priority:
-        return take_ready(queues, request.kinds, request.limit)
-    taken: list[Record] = []
-    for queue in queues:
-        taken += take_ready([queue], request.kinds, request.limit - len(taken))
-    return taken
+    """Return the jobs to be given: of the queues one after the other, or of all as if they were one."""
+    chosen: list[Record] = []
+    for group in [queues] if request.by_priority else [[queue] for queue in queues]:
+        lines = [line for queue in group for line in queue.lines(request.kinds)]
+        picks, _ = choose(lines, NO_ACCOUNTS, request.limit - len(chosen))
+        chosen += [record for *_, record in picks]
+    return chosen

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from heapq import merge
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import Final, TypeAlias
 
+from windlass.core.choosing import NO_ACCOUNTS, choose
 from windlass.core.commands import ClaimJobs, RenewClaims, SettleClaims, WriteNotes
 from windlass.core.duration import ZERO
 from windlass.core.errors import StoreCorrupt
@@ -90,11 +90,32 @@ async def _ready(table: Table, request: ClaimRequest) -> list[Record]:
 
 async def _first(table: Table, queues: Sequence[Queue], request: ClaimRequest, limit: int) -> list[bytes]:
     """Return the most urgent places in the lines of these queues; places of all lines sort together."""
-    lines: list[list[Head]] = []
+    lanes: list[_Line] = []
     for queue in queues:
         kinds = list(queue.lines) if request.kinds is None else [kind for kind in request.kinds if kind in queue.lines]
-        lines += await line_heads(table, queue, dict.fromkeys(kinds), limit)
-    return [place for _, place in islice(merge(*lines), limit)]
+        lanes += map(_Line, await line_heads(table, queue, dict.fromkeys(kinds), limit))
+    picks, _ = choose(lanes, NO_ACCOUNTS, limit)
+    return [place for _, place in picks]
+
+
+class _Line:
+    """The first places of a line, as a lane that a claim takes jobs from."""
+
+    __slots__ = ("_at", "_places")
+
+    accounts: Final = ()
+
+    def __init__(self, places: Sequence[Head]) -> None:
+        self._places = places
+        self._at = 0
+
+    def head(self) -> Head | None:
+        """Return the first place that was not picked."""
+        return self._places[self._at] if self._at < len(self._places) else None
+
+    def leave_head(self) -> None:
+        """Go on to the next place."""
+        self._at += 1
 
 
 async def line_heads(table: Table, queue: Queue, kinds: Iterable[str | None], limit: int) -> list[list[Head]]:
