@@ -97,6 +97,7 @@ STORE: Final = DamagedStore(
         *INTEGERS,
         *TIMES,
         "cancel_requested",
+        "has_followers",
     ),
     needed_by={
         "claim": ("state", "queue"),

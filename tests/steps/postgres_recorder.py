@@ -1,6 +1,6 @@
 """Recorder of the Postgres store: it wraps the four steps, and asks the database for jobs that a statement chooses."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -106,7 +106,7 @@ def _chosen(ran: Iterable[tuple[Statement, Rows]], before: list[Stored]) -> list
 
 
 @asynccontextmanager
-async def recorded_postgres(clock: FakeClock) -> AsyncIterator[PostgresRecording]:
+async def recorded_postgres(clock: FakeClock) -> AsyncGenerator[PostgresRecording]:
     """Open a store in a schema of its own, and note the steps of its jobs."""
     with ready_schema() as url, pytest.MonkeyPatch.context() as patch:
         options = f"-c search_path={schema_of(url)}"

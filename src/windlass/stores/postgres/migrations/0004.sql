@@ -1,9 +1,5 @@
--- where the class of a failure is defined, and when an operator retried the job after this delivery
-alter table windlass_delivery add column module text, add column retried_at timestamptz;
-
--- whether other jobs wait for the end of this one
-alter table windlass_job add column has_followers boolean not null default false;
-
+-- The tables in the order in which claims and settlements lock them.
+--
 -- Settings of a queue: what code declares, what an operator has set over it, and the number of changes. A pause was all
 -- that there was.
 alter table windlass_queue
@@ -12,3 +8,9 @@ alter table windlass_queue
     add column revision bigint not null default 0;
 update windlass_queue set override = '{"paused": true}', revision = 1 where paused;
 alter table windlass_queue drop column paused;
+
+-- whether other jobs wait for the end of this one
+alter table windlass_job add column has_followers boolean not null default false;
+
+-- where the class of a failure is defined, and when an operator retried the job after this delivery
+alter table windlass_delivery add column module text, add column retried_at timestamptz;
