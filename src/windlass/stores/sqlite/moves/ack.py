@@ -27,7 +27,9 @@ def ack_many(tx: Transaction, settlements: Sequence[Settlement]) -> list[Settled
         del running[job_id]
         (kept if keep else forgotten).append(row)
         results.append(Settled.DONE)
-    left = {*_ack(tx, kept, keep=True), *_ack(tx, forgotten, keep=False)}
+    left = _ack(tx, kept, keep=True) if kept else ()
+    if forgotten:
+        left = {*left, *_ack(tx, forgotten, keep=False)}
     if not left:
         return results
     return [
@@ -35,15 +37,13 @@ def ack_many(tx: Transaction, settlements: Sequence[Settlement]) -> list[Settled
     ]
 
 
-def _running(tx: Transaction, ids: Sequence[JobId]) -> dict[JobId, tuple[Any, ...]]:
+def _running(tx: Transaction, ids: list[JobId]) -> dict[JobId, tuple[Any, ...]]:
     """Return the rows of `running.sql` of those jobs that run."""
-    return {row[0]: row for row in tx.execute(sql("running"), {"ids": json_list(list(ids))}).fetchall()}
+    return {row[0]: row for row in tx.execute(sql("running"), {"ids": json_list(ids)}).fetchall()}
 
 
 def _ack(tx: Transaction, rows: Sequence[tuple[Any, ...]], *, keep: bool) -> Collection[JobId]:
     """Write that running jobs have succeeded; return those that were left, because other jobs follow them."""
-    if not rows:
-        return ()
     written = json_list([row[2] for row in rows])
     done = tx.run("ack", {"now": tx.now, "seqs": written}) if keep else tx.run("ack_and_forget", {"seqs": written})
     left = {} if done == len(rows) else _running(tx, [row[0] for row in rows])

@@ -1,7 +1,7 @@
 """The four steps: every change of a job's state goes through them.
 
-A step follows the statement that writes the state, in the same transaction. It counts the jobs and wakes those who
-wait for such news. The fast ack, the promotion and the claim write many jobs in one statement, and have one step too.
+A step comes after the statement that writes the state, in the same transaction; that of a claim runs the statement. It
+counts the jobs, and wakes those who wait for such news. Jobs that one statement writes go through a step together.
 Deleting a job that had ended is no step: `operate.delete`, the pruner and a store that is left count it by themselves.
 """
 
@@ -37,8 +37,8 @@ def group_of(job: Standing) -> Group:
 
 
 def starts_waiting(tx: Transaction, jobs: Group, state: State) -> None:
-    """Jobs wait in `state` from now on. Those that ran have gone through `stops_running` before."""
-    tx.moved(jobs.queue, _counted(jobs), state, jobs.size)
+    """Jobs wait in `state` from now on; `stops_running` comes before, for those that ran."""
+    tx.moved(jobs.queue, jobs.old, state, jobs.size)
     if jobs.old is None:
         tx.happened(jobs.queue, jobs.kind, ENQUEUED, jobs.size)
     tx.ready(jobs.queue)
@@ -57,19 +57,19 @@ def starts_running(tx: Transaction, statement: str, values: dict[str, object]) -
 
 
 def stops_running(tx: Transaction, jobs: Group, *, ring: bool = False) -> None:
-    """Jobs run no more; `starts_waiting` or `ends` follows. With `ring`, waiters on the queue look again."""
-    tx.moved(jobs.queue, State.RUNNING, None, jobs.size)
+    """Jobs run no more; `starts_waiting` or `ends` comes next, and counts them.
+
+    With `ring`, waiters on the queue look again.
+    """
     if ring:
         tx.ready(jobs.queue)
 
 
 def ends(tx: Transaction, jobs: Group, state: State, *, keep: bool) -> None:
-    """Jobs have ended in `state`; the records of those that ran have gone through `stops_running` before."""
-    tx.moved(jobs.queue, _counted(jobs), state if keep else None, jobs.size)
+    """Jobs have ended in `state`; `stops_running` comes before, for those that ran.
+
+    Without `keep` their records are gone.
+    """
+    tx.moved(jobs.queue, jobs.old, state if keep else None, jobs.size)
     tx.happened(jobs.queue, jobs.kind, _TOTAL[state], jobs.size)
     tx.topics.add(ENDS)
-
-
-def _counted(jobs: Group) -> State | None:
-    """Return the state in which the jobs are still counted: `stops_running` has counted those that ran."""
-    return None if jobs.old is State.RUNNING else jobs.old
