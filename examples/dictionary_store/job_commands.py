@@ -150,9 +150,9 @@ def settle_one(tables: Tables, settlement: Settlement) -> SettleResult:
 
     def write() -> Settled:
         end_claim(tables, record, settlement)
-        tables.write_kv(settlement.kv or {})
         for new in settlement.then:
             enqueue_one(tables, new)
+        tables.write_kv(settlement.kv or {})
         return Settled.DONE
 
     try:
