@@ -18,7 +18,17 @@ from windlass.core.queue_settings import (
 )
 
 PAUSED, RESUMED = StoredSettings(paused=True), StoredSettings(paused=False)
-DAMAGED = ["no json", "[]", "1", "null", '{"paused":1}', '{"paused":"yes"}', "[" * 100_000, "{"]
+DAMAGED: list[str | bytes] = [
+    b"\xff",
+    "no json",
+    "[]",
+    "1",
+    "null",
+    '{"paused":1}',
+    '{"paused":"yes"}',
+    "[" * 100_000,
+    "{",
+]
 
 
 def test_only_fields_that_are_set_stand_in_the_json() -> None:
@@ -39,13 +49,13 @@ def test_a_setting_that_is_not_given_stays() -> None:
     assert json.loads(with_settings('{"paused":true}', NO_SETTINGS)) == {"paused": True}
 
 
-@pytest.mark.parametrize("text", ["", None, "{}", '{"paused":true}', '{"paused":false,"limit":{"running":4}}'])
-def test_a_layer_that_can_be_read_is_not_damaged(text: str | None) -> None:
+@pytest.mark.parametrize("text", ["", None, b"", "{}", '{"paused":true}', b'{"paused":false,"limit":{"running":4}}'])
+def test_a_layer_that_can_be_read_is_not_damaged(text: str | bytes | None) -> None:
     assert not is_damaged(text)
 
 
 @pytest.mark.parametrize("text", DAMAGED)
-def test_a_damaged_layer_is_named_and_pauses_nothing(text: str) -> None:
+def test_a_damaged_layer_is_named_and_pauses_nothing(text: str | bytes) -> None:
     row = SettingsRow(override=text)
 
     assert row.damaged == ["override"]
@@ -53,12 +63,12 @@ def test_a_damaged_layer_is_named_and_pauses_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", DAMAGED)
-def test_a_damaged_override_leaves_what_is_declared(text: str) -> None:
+def test_a_damaged_override_leaves_what_is_declared(text: str | bytes) -> None:
     assert SettingsRow('{"paused":true}', text).settings == PAUSED
 
 
 @pytest.mark.parametrize("text", DAMAGED)
-def test_a_setting_can_be_written_over_a_damaged_layer(text: str) -> None:
+def test_a_setting_can_be_written_over_a_damaged_layer(text: str | bytes) -> None:
     row = SettingsRow("", text, 3).changed(PAUSED, "override")
 
     assert (row.settings, row.damaged, row.revision) == (PAUSED, [], 4)

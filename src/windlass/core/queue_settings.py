@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 Layer: TypeAlias = Literal["declared", "override"]
 """Part of the settings of a queue: a value of `override` holds in place of the same field of `declared`."""
-Text: TypeAlias = str | None
+Text: TypeAlias = str | bytes | None
 """A layer as a store keeps it: the text of a JSON object; empty or None where nothing was set."""
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.stores.slatedb.lived import job
 from tests.stores.slatedb.opened import database_of, in_room, new_address, opened
 from windlass.core.commands import SetQueueSettings
-from windlass.core.queue_settings import NO_ROW, SettingsRow, StoredSettings
+from windlass.core.queue_settings import NO_ROW, StoredSettings
 from windlass.core.store import Store
 from windlass.stores.slatedb import SlateStore, keys, records
 
@@ -58,7 +58,7 @@ async def test_an_earlier_release_reads_the_pause_of_this_one() -> None:
 def test_what_an_earlier_release_has_written_last_holds(paused: bool) -> None:  # noqa: FBT001
     row = NO_ROW.changed(StoredSettings(paused=not paused), "declared")
 
-    record = records.QueueRecord(paused=paused, kept_settings=row)
+    record = records.QueueRecord(paused=paused, kept_settings=records.KeptSettings(str(row.declared)))
 
     assert (record.settings.settings.paused is True) == paused
     assert record.settings.declared == row.declared
@@ -73,7 +73,7 @@ async def test_settings_are_kept_when_the_database_is_opened_again() -> None:
     async with opened(address) as store:
         assert await store.paused(["email", "sms"]) == ["email"]
         row = records.queue_record(await kept(store, "sms")).kept_settings
-        assert row == SettingsRow('{"paused":true}', '{"paused":false}', 2)
+        assert row == records.KeptSettings('{"paused":true}', '{"paused":false}', 2)
 
 
 async def test_damaged_settings_are_named_and_stop_no_claim() -> None:
@@ -81,7 +81,7 @@ async def test_damaged_settings_are_named_and_stop_no_claim() -> None:
     async with opened(address) as store:
         await store.enqueue([job(1)])
         record = records.queue_record(await kept(store))
-        record.kept_settings = SettingsRow("no json", "", 1)
+        record.kept_settings = records.KeptSettings("no json", "", 1)
         damaged = records.encode(record)
         await in_room(store, lambda: database_of(store).write({keys.queue_record("email"): damaged}))
     async with opened(address) as store:

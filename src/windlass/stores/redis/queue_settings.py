@@ -28,7 +28,7 @@ class StoredLayers(NamedTuple):
 
     def row(self) -> SettingsRow:
         """Return the layers, where the override follows the set of the paused queues."""
-        row = SettingsRow(_text(self.declared), _text(self.override))
+        row = SettingsRow(self.declared, self.override)
         if _is_paused(row) == self.paused:
             return row
         return row._replace(override=with_settings(row.override, StoredSettings(paused=self.paused)))
@@ -76,7 +76,7 @@ async def queue_settings(caller: Caller, query: GetQueueSettings) -> dict[str, S
 
 def _settings_of(reply: SettingsReply) -> StoredSettings:
     """Return the settings of a queue; a damaged layer counts as none."""
-    row = SettingsRow(_text(reply.declared), _text(reply.override))
+    row = SettingsRow(reply.declared, reply.override)
     is_hash = reply.declared is not None
     for layer in row.damaged if is_hash else ("each",):
         _left_out(f"{layer} of {reply.queue}")
@@ -90,10 +90,5 @@ def _is_paused(row: SettingsRow) -> bool:
     return row.settings.paused is True
 
 
-def _text(layer: bytes | None) -> str | None:
-    """Return a layer as text; bytes that are no text make it no JSON, which is damage."""
-    return None if layer is None else layer.decode(errors="backslashreplace")
-
-
-def _in_bytes(layer: str | None) -> bytes:
-    return (layer or "").encode()
+def _in_bytes(layer: str | bytes | None) -> bytes:
+    return layer.encode() if isinstance(layer, str) else layer or b""

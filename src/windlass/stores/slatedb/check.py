@@ -5,6 +5,7 @@ from typing import Final
 
 from windlass.core.looks import Finding
 from windlass.core.queries import CheckStore
+from windlass.core.queue_settings import SettingsRow
 from windlass.core.states import State
 from windlass.kit.damage import DECODE_ERRORS
 from windlass.kit.moves.looking import of_move, of_settings
@@ -34,7 +35,7 @@ async def check(state: ReadState, query: CheckStore) -> list[Finding]:
         await _layout(view),
         await _counts(view, queues, follows=address.look),
         _jobs(queues),
-        *of_settings((name, kept.kept_settings) for name, kept in queues),
+        *of_settings((name, SettingsRow(*kept.kept_settings)) for name, kept in queues),
         *of_move(await read_moved(view)),
     ]
 

@@ -9,7 +9,7 @@ from windlass.core.states import ENDS, State
 from windlass.core.topics import queue_topic
 from windlass.kit.moves.record import Record
 from windlass.stores.slatedb import keys
-from windlass.stores.slatedb.records import QueueRecord
+from windlass.stores.slatedb.records import KeptSettings, QueueRecord
 
 if TYPE_CHECKING:
     from windlass.stores.slatedb.table import Table
@@ -54,7 +54,7 @@ class Queue:
             list(self.lines.items()),
             self.totals,
             [(index, begin) for index in self.indexes() if (begin := self._table.begin_of(index)) is not None],
-            self.settings,
+            KeptSettings(str(self.settings.declared), str(self.settings.override), self.settings.revision),
         )
 
     def indexes(self) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from windlass.core.ids import JobId
 from windlass.core.job import Enqueued, LogLine, Token
 from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import Moved, Unpacked
-from windlass.core.queue_settings import NO_ROW, SettingsRow, StoredSettings
+from windlass.core.queue_settings import SettingsRow, StoredSettings
 from windlass.core.schedule import Schedule
 from windlass.core.states import State
 from windlass.kit.damage import shown
@@ -155,6 +155,14 @@ Counts: TypeAlias = Annotated[list[Count], msgspec.Meta(min_length=6, max_length
 """How often each thing happened, in the order of `Totals`."""
 
 
+class KeptSettings(NamedTuple):
+    """The settings of a queue: two layers of JSON, and how often they were changed."""
+
+    declared: str = ""
+    override: str = ""
+    revision: Count = 0
+
+
 class QueueRecord(msgspec.Struct, array_like=True):
     """A queue: its jobs by state, its pending jobs by kind (None for raw ones), and what ever happened on it.
 
@@ -171,12 +179,12 @@ class QueueRecord(msgspec.Struct, array_like=True):
     lines: list[tuple[str | None, Count]] = msgspec.field(default_factory=list[tuple[str | None, int]])
     totals: Counts = msgspec.field(default_factory=lambda: [0] * 6)
     begins: list[tuple[bytes, bytes]] = msgspec.field(default_factory=list[tuple[bytes, bytes]])
-    kept_settings: SettingsRow = NO_ROW
+    kept_settings: KeptSettings = KeptSettings()
 
     @property
     def settings(self) -> SettingsRow:
         """The settings of the queue; an earlier release, which knew the pause alone, may have written it last."""
-        row = self.kept_settings
+        row = SettingsRow(*self.kept_settings)
         if (row.settings.paused is True) == self.paused:
             return row
         return row.changed(StoredSettings(paused=self.paused), "override")
