@@ -1,6 +1,6 @@
 """Recorder of the SQLite store."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +38,7 @@ class SqliteRecording:
 
 
 @contextmanager
-def watched_steps(found: list[Step]) -> Iterator[None]:
+def watched_steps(found: list[Step]) -> Generator[None]:
     """Note each step for the time of a block, also those that are rolled back."""
     with pytest.MonkeyPatch.context() as patch:
         for name in (STARTS_WAITING, STOPS_RUNNING, ENDS):
@@ -75,7 +75,7 @@ def _kinds(tx: Transaction, jobs: steps.Group) -> list[str | None]:
 
 
 @asynccontextmanager
-async def recorded_sqlite(clock: FakeClock) -> AsyncIterator[SqliteRecording]:
+async def recorded_sqlite(clock: FakeClock) -> AsyncGenerator[SqliteRecording]:
     with TemporaryDirectory() as folder:
         store = open_store(f"sqlite:///{Path(folder).resolve()}/jobs.db", clock=clock, rng=SeededRng())
         recording = SqliteRecording(store)

@@ -6,10 +6,10 @@
 import base64
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from windlass import Claim, Client, NewJob, Unique
 from windlass.core.filters import JobFilter
@@ -149,22 +149,20 @@ async def contents(store: Store, start: datetime) -> dict[str, Any]:
     return plain
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a store answers
+def _plain(value: object) -> object:
     """Return a value as JSON: records with the names of their fields, bytes as base64."""
-    match value:
-        case tuple() if hasattr(value, "_asdict"):
-            return _plain(value._asdict())
-        case bytes():
-            return base64.b64encode(value).decode()
-        case datetime():
-            return value.isoformat()
-        case Enum():
-            return str(value)
-        case Mapping():
-            return {str(key): _plain(one) for key, one in value.items()}
-        case list() | tuple():
-            return [_plain(one) for one in value]
-        case _ if dataclasses.is_dataclass(value):
-            return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        case _:
-            return value
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Enum):
+        return str(value)
+    if dataclasses.is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if hasattr(value, "_fields"):
+        return {name: _plain(getattr(value, name)) for name in cast("tuple[str, ...]", vars(type(value))["_fields"])}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in cast("Sequence[object]", value)]
+    return value

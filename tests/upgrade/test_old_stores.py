@@ -1,26 +1,35 @@
 """A store that commit 04839a3 has written opens after `windlass migrate`, has lost nothing, and goes on."""
 
 import gzip
+import hashlib
 import json
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 
 import windlass
+from tests.stores.postgres.migrating import connected, options_of
+from tests.stores.postgres.next_migrations import up_to
 from tests.upgrade import old_store
 from tests.upgrade.store_files import FILES, read_path, restored
-from windlass import Client, JobId, SchemaTooOld, State, Token, Unique, UniqueConflict
-from windlass.connect import migrator
+from windlass import Client, JobId, SchemaTooNew, SchemaTooOld, State, Token, Unique, UniqueConflict
 from windlass.core.requests import Settled, Settlement
 from windlass.core.verdict import ToSucceeded
+from windlass.stores.postgres.migrate import prepare
+from windlass.stores.sqlite import database
 from windlass.testing import FakeClock
 
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | None"
+
 BEGAN = FakeClock().now()
+SCHEMAS = {"sqlite": 4, "postgres": 3}
+"""The versions that the schemas had then."""
 
 
 @pytest.fixture(params=FILES)
@@ -52,7 +61,7 @@ def read(store: str) -> dict[str, Any]:
     return found
 
 
-def known(now: Any, then: Any) -> Any:  # noqa: ANN401 - JSON
+def known(now: Json, then: Json) -> Json:
     """Return `now` without the fields that records did not have then."""
     if isinstance(now, dict) and isinstance(then, dict):
         return {name: known(value, then[name]) for name, value in now.items() if name in then}
@@ -61,14 +70,20 @@ def known(now: Any, then: Any) -> Any:  # noqa: ANN401 - JSON
     return now
 
 
-async def test_a_store_that_has_to_be_brought_up_says_how(url: str) -> None:
-    found = migrator(url)
-    if found is None or not (await found.look()).pending:
-        pytest.skip("this store opens as it is")
-
+@pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+async def test_a_store_with_a_schema_is_refused_until_it_is_brought_up(url: str) -> None:
     with pytest.raises(SchemaTooOld, match="windlass migrate"):
         async with opened(url):
             pass
+
+
+@pytest.mark.parametrize("store", ["redis", "slatedb+file"], indirect=True)
+async def test_a_store_whose_keys_are_as_before_opens_as_it_is(store: str, url: str) -> None:
+    async with opened(url) as client:
+        found = await old_store.contents(client.store, BEGAN)
+
+    then = read(store)["contents"]
+    assert known(found, then) == then
 
 
 async def test_nothing_is_lost(store: str, url: str) -> None:
@@ -186,3 +201,28 @@ async def test_all_that_doctor_looks_at_is_well(url: str) -> None:
         findings = await client.store.check()
 
     assert [finding for finding in findings if finding.level == "error"] == []
+
+
+async def test_a_sqlite_file_that_was_brought_up_is_refused_by_the_earlier_release(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(database, "SCHEMA", SCHEMAS["sqlite"])
+    with restored("sqlite") as url:
+        migrate(url)
+        before = hashlib.sha256(Path(url.removeprefix("sqlite://")).read_bytes()).digest()
+
+        with pytest.raises(SchemaTooNew, match="upgrade windlass; nothing was changed"):
+            async with opened(url):
+                pass
+
+        assert hashlib.sha256(Path(url.removeprefix("sqlite://")).read_bytes()).digest() == before
+
+
+async def test_a_postgres_schema_that_was_brought_up_is_refused_by_the_earlier_release() -> None:
+    with restored("postgres") as url:
+        migrate(url)
+        options = options_of(url)
+
+        async with connected(options) as connection:
+            with pytest.raises(SchemaTooNew, match="upgrade windlass; nothing was changed"):
+                await prepare(connection, options, migrations=up_to(SCHEMAS["postgres"]))
