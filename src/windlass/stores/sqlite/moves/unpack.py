@@ -1,14 +1,15 @@
 """Unpack: jobs of another store into line, as they are."""
 
+from collections.abc import Callable
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from windlass.core.commands import TakeKeys, UnpackJobs
 from windlass.core.duration import to_micros
 from windlass.core.errors import IdConflict, WindlassError
-from windlass.core.job import Job
+from windlass.core.job import WAITING_FIELDS, Job
 from windlass.core.moving import HeldKey
 from windlass.core.states import State
 from windlass.kit.job_ids import check_repeats
@@ -21,7 +22,14 @@ from windlass.stores.sqlite.rows import MOVED_COLUMNS, json_list
 from windlass.stores.sqlite.statements import sql
 from windlass.stores.sqlite.transaction import Transaction
 
-_moved: Final = itemgetter(*MOVED_COLUMNS)
+_values: Final[Callable[[Job], tuple[Any, ...]]] = itemgetter(
+    *[Job._fields.index(field.name) for field in WAITING_FIELDS]
+)
+_column: Final = MOVED_COLUMNS.index
+_SEQ, _STATE, _UNIQUE_KEY = _column("seq"), _column("state"), _column("unique_key")
+_CREATED_AT, _RUN_AT = _column("created_at"), _column("run_at")
+_HEADERS, _PROGRESS = _column("headers"), _column("progress")
+"""What a row has in another form than the job."""
 
 
 def take_keys(tx: Transaction, command: TakeKeys) -> None:
@@ -55,18 +63,13 @@ def unpack(tx: Transaction, command: UnpackJobs) -> bool | WindlassError:
 def _put(tx: Transaction, seq: int, job: Job, key: HeldKey | None) -> None:
     run_at = to_micros(job.run_at)
     state = State.SCHEDULED if job.state is State.SCHEDULED and run_at > tx.now else State.PENDING
-    row = {
-        **job._asdict(),
-        "seq": seq,
-        "headers": headers_text(job.headers) if job.headers else None,
-        "state": str(state),
-        "created_at": to_micros(job.created_at),
-        "run_at": run_at,
-        "progress": None if job.progress is None else msgspec.json.encode(job.progress).decode(),
-        **_kept(tx, job, key)._asdict(),
-        "log_lines": log_lines_of(job),
-    }
-    tx.run("unpack", _moved(row))
+    kept = _kept(tx, job, key)
+    row = [*_values(job), kept.hold, kept.hold_until, log_lines_of(job)]
+    row[_SEQ], row[_STATE], row[_UNIQUE_KEY] = seq, str(state), kept.unique_key
+    row[_CREATED_AT], row[_RUN_AT] = to_micros(job.created_at), run_at
+    row[_HEADERS] = headers_text(job.headers) if job.headers else None
+    row[_PROGRESS] = None if job.progress is None else msgspec.json.encode(job.progress).decode()
+    tx.run("unpack", row)
     _put_traces(tx, seq, job)
     steps.starts_waiting(tx, steps.Group(job.queue, job.kind, None, 1, (seq,)), state)
 
