@@ -11,7 +11,7 @@ from windlass.core.ids import JobId
 from windlass.http.dashboard.page import Page
 from windlass.http.dashboard.rendering import Frame, Rendering
 from windlass.http.dashboard.seen import Kept, Looker, Memo, Seen
-from windlass.http.events import event
+from windlass.http.reply import event
 from windlass.http.shared import Shared
 from windlass.http.subscribers import Subscribers
 from windlass.http.wakes import Wakes
