@@ -124,7 +124,7 @@ class SettlementWriter:
         if self._fenced:
             return
         settlement = self._settlement(attempt, outcome)
-        brings = type(settlement.verdict) is ToSucceeded and attempt.next_jobs is not None
+        brings = attempt.next_jobs is not None and type(settlement.verdict) is ToSucceeded
         self._waiting.append(PendingSettlement(attempt, settlement, self._clock.monotonic() if brings else None))
         if self._writing is None:
             self._writing = self._begin(self._write())
