@@ -57,19 +57,21 @@ check_tables([*commands.COMMANDS, commands.EnqueueJobs, commands.ClaimJobs, comm
 class DictionaryStore(Store):
     """Jobs in dictionaries of this process."""
 
-    features = Features(
-        transactional=False,
-        wakes_waiters=True,
-        between_processes=False,
-        survives_process=False,
-        replies_can_be_lost=False,
-    )
-
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         self._tables = Tables()
         self._lock = Lock()
         self._hub = Hub()
+
+    @property
+    def features(self) -> Features:
+        return Features(
+            transactional=False,
+            wakes_waiters=True,
+            between_processes=False,
+            survives_process=False,
+            replies_can_be_lost=False,
+        )
 
     async def open(self) -> None:
         pass

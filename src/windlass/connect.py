@@ -23,6 +23,7 @@ from windlass.core.names import MAX_NAME, MAX_PAYLOAD, check_name
 from windlass.core.retry import RetryRule
 from windlass.core.settings import UNSET, QueueSettings, Settings, Unset, resolve
 from windlass.core.store import Store
+from windlass.core.store_guard import check_store_of
 from windlass.store_url import StoreURL, parse
 from windlass.system import SystemClock, SystemRng, TaskSpawn
 
@@ -154,6 +155,8 @@ def connect(
     clock = clock or SystemClock()
     rng = rng or SystemRng()
     store = _given(url) if not isinstance(url, str) else open_store(url, clock=clock, rng=rng, token=token)
+    if isinstance(url, str):
+        check_store_of(url)
     if token is not None and not (isinstance(url, str) and store.features.served):
         message = "token= goes with an http:// or https:// URL: leave it out for other stores"
         raise InvalidValue(message)

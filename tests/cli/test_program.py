@@ -171,7 +171,7 @@ def test_wrong_usage_is_one_line_and_two(run: Run, words: list[str], said: str) 
     assert said in done.err
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("worker", "help")])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "help"])
 def test_every_command_prints_json_and_tracebacks_on_request(name: str) -> None:
     found = command(name)
     leaves = list(found.commands.values()) if isinstance(found, click.Group) else [found]

@@ -21,7 +21,7 @@ from windlass import Client, NewJob, Unique, WindlassError
 from windlass.client.checkup import checkup
 from windlass.core.looks import AuditEntry
 from windlass.stores import redis
-from windlass.stores.redis import listener
+from windlass.stores.redis.listener import Listener
 from windlass.testing.conformance.given import a_job
 
 PAGE = section("howto/run-on-redis.md", "Give the user only what it needs")
@@ -60,7 +60,7 @@ def user(server: PrivateRedis) -> str:
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who listens asks soon whether the server is still there."""
-    monkeypatch.setattr(listener, "CHECK_AFTER", 0.05)
+    monkeypatch.setattr(Listener, "check_after", 0.05)
 
 
 def give(server: PrivateRedis, *rules: str) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import logging
 from typing import Any
 
 import pytest
@@ -37,6 +38,10 @@ class Counting:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the store has
         return getattr(self._store, name)
+
+
+def of_jobs(caplog: pytest.LogCaptureFixture) -> list[Any]:
+    return [record for record in caplog.records if record.name == "windlass.jobs"]
 
 
 @pytest.fixture
@@ -200,6 +205,42 @@ async def test_one_that_is_refused_with_what_it_brings_has_failed(client: Client
     await settlements.drain()
 
     assert (await client.stats("default")).scheduled == 1
+
+
+async def test_one_that_is_refused_with_what_it_brings_is_logged_as_failed_alone(
+    client: Client, counting: Counting, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "windlass.jobs")
+    settlements = settlements_of(client)
+    attempt = await an_attempt(client, a_handler(retry=Fixed(60)))
+    attempt.then([NewJob("elsewhere", b"")], {})
+    counting.refused[attempt.job.id] = NotAllowed("not in that queue")
+    settlements.add(attempt, PLAIN)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    counting.refused.clear()
+
+    await settlements.drain()
+
+    assert [record.outcome for record in of_jobs(caplog)] == ["retry"]
+
+
+async def test_a_success_that_brings_jobs_is_logged_with_the_time_of_its_end(
+    client: Client, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "windlass.jobs")
+    settlements = settlements_of(client)
+    attempt = await an_attempt(client)
+    attempt.started_at = clock.monotonic()
+    clock.advance(2)
+    attempt.then([NewJob("elsewhere", b"")], {})
+    settlements.add(attempt, PLAIN)
+    clock.advance(5)
+    assert of_jobs(caplog) == []
+
+    await settlements.drain()
+
+    assert [(record.outcome, record.seconds) for record in of_jobs(caplog)] == [("succeeded", 2)]
 
 
 async def test_what_is_put_off_is_abandoned_with_the_others(

@@ -1,6 +1,6 @@
 """The store of `prove-your-own-store.md` passes the whole conformance suite; `test_own_store` runs a part of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import pytest
@@ -22,7 +22,7 @@ def new_store(clock: FakeClock) -> Callable[[], Store]:
 
 
 @contextmanager
-def fresh() -> Iterator[Place]:
+def fresh() -> Generator[Place]:
     only: list[DictionaryStore] = []
 
     def door(clock: Clock, _rng: Rng) -> Store:

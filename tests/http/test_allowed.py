@@ -1,8 +1,7 @@
 import pytest
 
 from windlass.api.roles import Role
-from windlass.http.allowed import check_queues, check_roles, check_unlimited, queues_in_reach, reaches
-from windlass.http.auth import Identity
+from windlass.http.auth import Identity, check_queues, check_roles, check_unlimited, queues_in_reach, reaches
 from windlass.http.refusal import Refusal
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from windlass.http.cross_site import SAFE, check_site
 from windlass.http.refusal import Refusal
+from windlass.http.request_headers import SAFE, check_site
 
 UNSAFE = ["POST", "PUT", "PATCH", "DELETE", "TRACE", "QUERY", "MKCOL", "post", "Get"]
 HOST = {"host": "localhost:8000"}

@@ -12,9 +12,8 @@ from windlass.api.roles import Role
 from windlass.core.errors import InvalidValue, NotAllowed, StoreUnavailable
 from windlass.http.auth import Auth, NoAuth, TokenAuth
 from windlass.http.body import LARGEST_BODY, Gone
-from windlass.http.guard import Guard, GuardSettings
-from windlass.http.hosts import Hosts
-from windlass.http.reply_headers import EVERY_REPLY
+from windlass.http.guard import EVERY_REPLY, Guard, GuardSettings
+from windlass.http.request_headers import Hosts
 from windlass.http.sessions import Sessions
 from windlass.testing import FakeClock
 

@@ -1,8 +1,8 @@
 import pytest
 
 from windlass.core.errors import InvalidValue
-from windlass.http.hosts import Hosts
 from windlass.http.refusal import Refusal
+from windlass.http.request_headers import Hosts
 
 HOSTS = Hosts("10.0.0.7", ["jobs.example.com", "2001:DB8::1"])
 

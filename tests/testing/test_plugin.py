@@ -351,6 +351,58 @@ def test_a_test_that_forgot_the_fixture_is_refused_before_it_enqueues(shop: pyte
     assert not (shop.path / "jobs.db").exists()
 
 
+def test_a_test_that_connects_to_the_url_of_the_app_is_refused(shop: pytest.Pytester) -> None:
+    shop.makepyfile(
+        """
+        import windlass
+        from shop import app
+
+        async def test_by_its_url():
+            async with windlass.connect(app.url) as client:
+                await client.enqueue("default")
+
+        def test_without_an_event_loop():
+            with windlass.connect_sync(app.url) as client:
+                client.enqueue("default")
+
+        def test_by_another_spelling():
+            windlass.connect("sqlite:///./jobs.db")
+
+        async def test_beside_the_fixture(windlass_app):
+            windlass.connect(app.url)
+        """
+    )
+
+    result = run(shop)
+
+    result.assert_outcomes(failed=4)
+    assert "this URL leads to the own store of" in result.stdout.str()
+    assert not (shop.path / "jobs.db").exists()
+
+
+def test_other_urls_and_the_url_of_the_tests_own_store_are_left_alone(shop: pytest.Pytester) -> None:
+    shop.makepyfile(
+        """
+        import pytest
+        import windlass
+        from shop import app
+
+        def test_of_another_store():
+            windlass.connect("sqlite:///others.db")
+
+        @pytest.mark.windlass_store("sqlite:///jobs.db")
+        def test_of_the_store_of_the_test():
+            windlass.connect("sqlite:///jobs.db")
+
+        @pytest.mark.windlass_store("real")
+        def test_real():
+            windlass.connect(app.url)
+        """
+    )
+
+    run(shop).assert_outcomes(passed=3)
+
+
 def test_it_is_refused_after_a_test_that_has_the_fixture(shop: pytest.Pytester) -> None:
     shop.makepyfile(
         """

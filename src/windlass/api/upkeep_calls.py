@@ -28,7 +28,10 @@ from windlass.core.states import State
 
 
 class RescueAsked(Asked, kw_only=True):
-    """Which claims to take back: expired ones, or with `force` all, of these queues and workers."""
+    """Which claims to take back: expired ones, or with `force` all, of these queues and workers.
+
+    `workers` are names as jobs have them in `worker`; that of a server is its id.
+    """
 
     queues: Annotated[list[Name], Meta(max_length=MOST_JOBS)] | None = None
     workers: Annotated[list[str], Meta(max_length=MOST_JOBS)] | None = None

@@ -166,7 +166,7 @@ class Registering(Surroundings, ABC):
         declared = () if self._declarations is None else tuple(self._declarations.declared.values())
         if not around.config.schedules or (around.client.store.features.served and not declared):
             return ()
-        made: Service = import_module("windlass.schedule.of_an_app").of_an_app(declared, around)
+        made: Service = import_module("windlass.schedule.scheduler").make_schedule_service(declared, around)
         return (made,)
 
     def open_lifespan(self) -> AbstractAsyncContextManager[Mapping[type, Any]]:

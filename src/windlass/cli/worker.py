@@ -10,6 +10,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from windlass.cli.log_lines import leave_to_log
+from windlass.cli.options import debug_option
 from windlass.config import SETTINGS, find_project, resolve
 from windlass.config.forms import Address, Choice, Form, OrNone, Queues, Span, Switch, Whole
 from windlass.config.settings import BY_NAME, Setting
@@ -104,6 +106,7 @@ class WorkerCommand(click.Command):
 @setting_options
 @click.option("--reload", is_flag=True, help="Start anew when a *.py file or pyproject.toml below this folder changes.")
 @click.option("--json", "as_json", is_flag=True, help="Write the log as JSON, one object a line.")
+@debug_option
 def worker(*, named: str | None, app: str | None, reload: bool, as_json: bool, **flags: str | None) -> None:
     """Work the queues of an app until it is stopped.
 
@@ -116,6 +119,7 @@ def worker(*, named: str | None, app: str | None, reload: bool, as_json: bool, *
     if named is not None and "://" in named:
         message = "a worker needs an app, and a URL names a store: windlass worker tasks:app --url URL"
         raise click.UsageError(message, click.get_current_context())
+    leave_to_log()
     # of variables that only look like settings the children tell, who have a log
     logging.getLogger("windlass").addHandler(logging.NullHandler())
     given = {name: text for name, text in flags.items() if text is not None}

@@ -4,13 +4,17 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Collection, Generator
 from contextlib import contextmanager, suppress
-from typing import TypeVar
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
 
 from windlass.core.clock import Clock
 from windlass.core.store import Store
 from windlass.core.topics import Topic
 
 T = TypeVar("T")
+SOONEST: Final = 0.001
+NEXT_AT_PASSED: Final = 0.1
+"""Seconds until the next try when the time that the store has named is over by the clock of this process."""
 
 
 class Bell:
@@ -123,3 +127,13 @@ def resolve(future: asyncio.Future[bool], *, value: bool) -> None:
     """Give `future` its value unless it has one or nobody waits for it any more."""
     if not future.done():
         future.set_result(value)
+
+
+def pause_until(due_in: timedelta | None, next_at: datetime | None, clock: Clock, longest: float) -> float:
+    """Return the seconds until the next claim: until a job comes due or one may be given, and at most `longest`."""
+    seconds = longest if due_in is None else min(longest, max(SOONEST, due_in.total_seconds()))
+    if next_at is None:
+        return seconds
+    until = (next_at - clock.now()).total_seconds()
+    # over by this clock and not by that of the store: claims one after the other would not make it come sooner
+    return min(seconds, max(SOONEST, until) if until > 0 else NEXT_AT_PASSED)

@@ -4,11 +4,11 @@ import asyncio
 import logging
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import groupby
 from typing import Final
 
-from windlass.client.bell import Listeners
+from windlass.client.bell import Listeners, pause_until
 from windlass.core.clock import Clock
 from windlass.core.errors import WindlassError
 from windlass.core.job import Claim
@@ -21,9 +21,6 @@ logger = logging.getLogger("windlass")
 
 SAFETY_LOOK: Final = 30.0
 """Seconds after which a waiting claim looks again although nothing rang: a lost ring costs this much, not a job."""
-SOONEST: Final = 0.001
-NEXT_AT_PASSED: Final = 0.1
-"""Seconds until the next try when the time that the store has named is over by the clock of this process."""
 STRANDED_INTERVAL: Final = 10.0
 DEAD_AFTER: Final = timedelta(seconds=60)
 
@@ -130,16 +127,6 @@ class ClaimPause:
     async def after(self, claimed: Claimed) -> float:
         """Return the seconds until the next try, after one that was given no job."""
         return pause_until(await self._store.due_in(self._queues), claimed.next_at, self._clock, self._longest)
-
-
-def pause_until(due_in: timedelta | None, next_at: datetime | None, clock: Clock, longest: float) -> float:
-    """Return the seconds until the next claim: until a job comes due or one may be given, and at most `longest`."""
-    seconds = longest if due_in is None else min(longest, max(SOONEST, due_in.total_seconds()))
-    if next_at is None:
-        return seconds
-    until = (next_at - clock.now()).total_seconds()
-    # over by this clock and not by that of the store: claims one after the other would not make it come sooner
-    return min(seconds, max(SOONEST, until) if until > 0 else NEXT_AT_PASSED)
 
 
 def requests_for(

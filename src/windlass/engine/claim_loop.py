@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from windlass.client.claims import pause_until
+from windlass.client.bell import pause_until
 from windlass.core.errors import Fenced, UnknownKind
 from windlass.core.job import Claim, Job
 from windlass.core.states import State

@@ -36,8 +36,13 @@ class JobLog:
         self._succeeded = 0
         self._timer: Timer | None = None
 
-    def end(self, attempt: Attempt, decided: Verdict, error: BaseException | None = None) -> None:
-        """Log how an attempt ended; `error` is the exception that ended it, where it was raised in this process."""
+    def end(
+        self, attempt: Attempt, decided: Verdict, error: BaseException | None = None, *, ended_at: float | None = None
+    ) -> None:
+        """Log how an attempt ended, now or at `ended_at` by the monotonic clock.
+
+        `error` is the exception that ended it, where it was raised in this process.
+        """
         match decided:
             case _ if attempt.reason == "claim_lost":
                 return  # it is not written: whoever has the job now decides
@@ -50,7 +55,7 @@ class JobLog:
                 return
             case ToSucceeded():
                 if self._tells_of_one_more():
-                    self._log(logging.INFO, attempt, SUCCEEDED, outcome="succeeded")
+                    self._log(logging.INFO, attempt, SUCCEEDED, outcome="succeeded", ended_at=ended_at)
             case ToCancelled(reason):
                 self._log(logging.INFO, attempt, CANCELLED, reason, outcome="cancelled")
             case ToSnoozed(delay):
@@ -84,8 +89,10 @@ class JobLog:
         *values: object,
         outcome: str,
         failed: tuple[Failure, BaseException | None] | None = None,
+        ended_at: float | None = None,
     ) -> None:
-        seconds = None if attempt.started_at is None else self._clock.monotonic() - attempt.started_at
+        end = self._clock.monotonic() if ended_at is None else ended_at
+        seconds = None if attempt.started_at is None else end - attempt.started_at
         job = attempt.job
         _write(level, job, template, attempt.handler.name, *values, failed=failed, outcome=outcome, seconds=seconds)
 

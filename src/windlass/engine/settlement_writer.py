@@ -62,6 +62,9 @@ class PendingSettlement(NamedTuple):
 
     attempt: Attempt
     settlement: Settlement
+    ended_at: float | None = None
+    """When a success ended that brings follow-up jobs or values, by the monotonic clock: these may be refused, so it is
+    logged when it is written."""
 
 
 class SettlementWriter:
@@ -120,7 +123,9 @@ class SettlementWriter:
         attempt.settled = True
         if self._fenced:
             return
-        self._waiting.append(PendingSettlement(attempt, self._settlement(attempt, outcome)))
+        settlement = self._settlement(attempt, outcome)
+        brings = attempt.next_jobs is not None and type(settlement.verdict) is ToSucceeded
+        self._waiting.append(PendingSettlement(attempt, settlement, self._clock.monotonic() if brings else None))
         if self._writing is None:
             self._writing = self._begin(self._write())
 
@@ -179,10 +184,10 @@ class SettlementWriter:
                 self._log.end(attempt, _SUCCEEDED)
             return Settlement(job.id, attempt.token, _SUCCEEDED, keep)
         decided = self._decide(attempt, outcome)
-        self._log.end(attempt, decided, outcome.error if isinstance(outcome, (Raised, GaveUp)) else None)
         new = state_after(decided)
         keep = not new.finished or self._retention.keeps(job.queue, new)
         if not isinstance(decided, ToSucceeded) or attempt.next_jobs is None:
+            self._log.end(attempt, decided, outcome.error if isinstance(outcome, (Raised, GaveUp)) else None)
             return Settlement(job.id, attempt.token, decided, keep)
         return Settlement(job.id, attempt.token, decided, keep, attempt.next_jobs, attempt.kv_writes)
 
@@ -295,9 +300,11 @@ class SettlementWriter:
         self.on_written()
 
     def _count(self, written: list[PendingSettlement]) -> None:
-        for attempt, settlement in written:
+        for attempt, settlement, ended_at in written:
             counts = attempt.counts or self._counts.of(attempt.job)
             counts.ends[OUTCOMES[type(settlement.verdict)]] += 1
+            if ended_at is not None:
+                self._log.end(attempt, settlement.verdict, ended_at=ended_at)
 
     def _put_off(self, pending: PendingSettlement, result: SettleResult) -> None:
         """Write one settlement separately, later: a lock of its own job, for example, keeps it from being written."""

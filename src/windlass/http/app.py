@@ -17,11 +17,11 @@ from windlass.http.endpoint import Endpoint
 from windlass.http.entrance import entrance
 from windlass.http.guard import Guard, GuardSettings
 from windlass.http.health import LIVE, READY, Live, Ready
-from windlass.http.hosts import Hosts
 from windlass.http.login import SESSION, Login, Logout
 from windlass.http.openapi import OPENAPI, Document
 from windlass.http.refusal import Refusal
 from windlass.http.reply import Reply
+from windlass.http.request_headers import Hosts
 from windlass.http.routes.log import LogEndpoint
 from windlass.http.routes.metrics import METRICS, Metrics
 from windlass.http.routes.news import NewsEndpoint

@@ -8,8 +8,8 @@ from typing import Final
 from starlette.types import Message, Receive
 
 from windlass.core.clock import Clock
-from windlass.http.cross_site import is_json
 from windlass.http.refusal import Refusal
+from windlass.http.request_headers import is_json
 
 LARGEST_BODY: Final = 16 * 1024 * 1024
 ARRIVES_WITHIN: Final = 30.0

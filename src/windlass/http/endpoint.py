@@ -13,9 +13,8 @@ from windlass.core.errors import WindlassError
 from windlass.core.ids import job_id
 from windlass.core.store import Store
 from windlass.core.store_calls import RepeatSafety
-from windlass.http.allowed import check_roles
 from windlass.http.asked import body_reader, query_reader
-from windlass.http.auth import Identity, identity_of
+from windlass.http.auth import Identity, check_roles, identity_of
 from windlass.http.body import Gone
 from windlass.http.call import Call, Handled
 from windlass.http.payload_reading import Reading

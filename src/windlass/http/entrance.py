@@ -8,7 +8,7 @@ from pathlib import Path
 from windlass.core.clock import Clock
 from windlass.core.errors import InvalidValue
 from windlass.http.auth import Auth, NoAuth, RefuseAll, TokenAuth
-from windlass.http.hosts import Hosts
+from windlass.http.request_headers import Hosts
 from windlass.http.sessions import Sessions
 from windlass.http.token_file import TokenFile
 

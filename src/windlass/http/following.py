@@ -12,7 +12,7 @@ from windlass.core.errors import StoreUnavailable
 from windlass.core.ids import JobId
 from windlass.core.job import Job
 from windlass.core.store import Store
-from windlass.http.events import event
+from windlass.http.reply import event
 from windlass.http.subscribers import Subscribers
 from windlass.http.wakes import Wakes
 

@@ -14,8 +14,8 @@ from windlass.http.auth import auth_for
 from windlass.http.body import LARGEST_BODY
 from windlass.http.crowd import MOST_CONNECTIONS, MOST_PER_ADDRESS
 from windlass.http.health import LIVE, READY
-from windlass.http.hosts import EVERYWHERE, Hosts
 from windlass.http.listening import Listening
+from windlass.http.request_headers import EVERYWHERE, Hosts
 from windlass.http.sessions import Sessions
 from windlass.http.token_file import TokenFile
 

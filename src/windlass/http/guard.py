@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from windlass.core.clock import Clock
 from windlass.core.errors import WindlassError
@@ -22,15 +22,41 @@ from windlass.http.body import (
     is_long,
     whole_body,
 )
-from windlass.http.cross_site import SAFE, check_site
 from windlass.http.crowd import SHARE
-from windlass.http.hosts import Hosts
 from windlass.http.refusal import Refusal, too_many_requests, unauthorized
 from windlass.http.reply import Reply, refused
-from windlass.http.reply_headers import EVERY_REPLY, GuardedReply
-from windlass.http.request_headers import announces_body, deciding_headers
+from windlass.http.request_headers import SAFE, Hosts, announces_body, check_site, deciding_headers
 from windlass.http.throttle import Rates, WrongTokens
 from windlass.system import SystemClock
+
+EVERY_REPLY: Final[Mapping[bytes, bytes]] = {
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cache-control": b"no-store",
+}
+
+
+class GuardedReply:
+    """A `send` that adds the headers of every reply; of those that a page has set for itself its own stay."""
+
+    def __init__(self, send: Send, headers: Mapping[bytes, bytes] = EVERY_REPLY) -> None:
+        self._send = send
+        self._headers = headers
+        self.started = False
+
+    async def __call__(self, message: Message) -> None:
+        """Send a message."""
+        if message["type"] == "http.response.start":
+            self.started = True
+            own = list(message.get("headers", ()))
+            names = {name.lower() for name, _ in own}
+            own += [pair for pair in self._headers.items() if pair[0] not in names]
+            message = {**message, "headers": own}
+        await self._send(message)
+
 
 logger = logging.getLogger("windlass.http")
 

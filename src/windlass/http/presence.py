@@ -8,7 +8,25 @@ from typing import Final, NamedTuple
 from windlass.core.clock import Clock
 from windlass.core.looks import ServerRecord
 from windlass.core.store import Store
-from windlass.http.remembered import Remembered
+
+
+class Remembered:
+    """The last names that were added; the oldest are forgotten."""
+
+    def __init__(self, most: int) -> None:
+        """Know at most so many."""
+        self._most = most
+        self._names: dict[str, None] = {}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def add(self, name: str) -> None:
+        """Know a name from now on."""
+        self._names[name] = None
+        if len(self._names) > self._most:
+            del self._names[next(iter(self._names))]
+
 
 MOST: Final = 10_000
 """How many servers are remembered; one that was forgotten is found again in the store."""

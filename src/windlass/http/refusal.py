@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from math import ceil
-from typing import Final
+from typing import Final, NoReturn
 
 from windlass.api.problems import Fact, Problem, problem_of
 from windlass.core.errors import NotAllowed
@@ -49,3 +49,9 @@ def too_many_requests(what: str, wait: float) -> Refusal:
 def _not_allowed(status: int, message: str, headers: Mapping[str, str] = _NO_HEADERS) -> Refusal:
     problem = problem_of(NotAllowed(message))
     return Refusal(status, problem.error, message, headers, problem.facts)
+
+
+def refuse_beyond(what: str) -> NoReturn:
+    """Refuse a call that is about more than the caller's queues."""
+    message = f"this token is limited to some queues, and {what} is beyond them: use another token"
+    raise NotAllowed(message)

@@ -57,3 +57,8 @@ def refused(error: WindlassError | Refusal) -> Reply:
         return Reply(error.status, encode(error.problem), error.headers)
     status = status_of(error)
     return Reply(status, encode(problem_of(error)), RETRY_AFTER if status == UNAVAILABLE else _NO_HEADERS)
+
+
+def event(told: msgspec.Struct) -> bytes:
+    """Return an event that tells a record."""
+    return b"data: " + encode(told) + b"\n\n"

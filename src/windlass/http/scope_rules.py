@@ -22,7 +22,7 @@ from windlass.core.schedule import Fired, FireOutcome, ScheduleList
 from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount
 from windlass.core.store import Store
 from windlass.core.store_calls import Command, Entry, Query, StoreCall, check_tables, table_of
-from windlass.http.beyond import refuse_beyond
+from windlass.http.refusal import refuse_beyond
 
 C = TypeVar("C", bound=StoreCall[Any])
 R = TypeVar("R")

@@ -11,8 +11,7 @@ from windlass.client.watch import Watcher
 from windlass.core.errors import WindlassError
 from windlass.http.following import Following
 from windlass.http.payload_reading import PayloadReading
-from windlass.http.presence import Presence
-from windlass.http.remembered import Remembered
+from windlass.http.presence import Presence, Remembered
 from windlass.http.replies import Replies
 from windlass.http.services import ServingServices
 from windlass.http.under_way import UnderWay

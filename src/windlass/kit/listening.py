@@ -21,6 +21,11 @@ class Listening(ABC):
     A store writes how it hears; what was lost is heard again after a pause, for ever. Belongs to one event loop.
     """
 
+    check_after: float = 5.0
+    """Seconds of silence after which a server that says nothing by itself is asked whether it is still there."""
+    answer_within: float = 3.0
+    """Seconds that a server has to answer."""
+
     def __init__(self, hub: Hub, *, where: str, logger: logging.Logger) -> None:
         """Hear nothing yet; what befalls the news of `where` is said in `logger`."""
         self._hub = hub

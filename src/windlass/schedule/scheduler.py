@@ -22,6 +22,9 @@ from windlass.engine.served import Around
 from windlass.engine.service import Service, backoff, trace_of
 from windlass.schedule.aside import Aside
 from windlass.schedule.counted import Counted
+from windlass.schedule.declared import Declared
+from windlass.schedule.declared_here import DeclaredHere
+from windlass.schedule.declarer import Declarer
 from windlass.schedule.store_timeout import call_store
 from windlass.schedule.watch import Watch
 from windlass.zone import zone
@@ -289,3 +292,10 @@ def _tell(schedule: Schedule, plan: Ticks, outcome: FireOutcome) -> None:
             schedule.catch_up,
             ", and the due times before are dropped" if plan.dropped else "",
         )
+
+
+def make_schedule_service(declared: Sequence[Declared], around: Around) -> Service:
+    """Return what writes the schedules that an app declares, and fires them unless whoever serves the store does."""
+    if around.client.store.features.served:
+        return Declarer(around.client, declared, around)
+    return Scheduler(around.client, DeclaredHere(around.client, declared, around), around)

@@ -14,7 +14,8 @@ Name the app once, in `pyproject.toml`, or for single tests by a marker:
 | `windlass_clock` | the `FakeClock` of both |
 | `windlass_store` | which store that is: `"memory"`, `"sqlite"`, a path or a URL |
 
-A test that uses the app without one of them is refused before it reaches the app's own store.
+A test that uses the app without one of them is refused before it reaches the app's own store; so is one that connects
+to the app's own URL.
 
 It loads nothing of Windlass but itself until a test asks for one of them, and needs no plugin for async tests.
 """
@@ -161,20 +162,37 @@ def _store_of(config: pytest.Config, item: pytest.Item | None) -> str | Path:
     return str(config.getini(STORE) or MEMORY)
 
 
-def _refuse_own_store(config: pytest.Config, app: object) -> None:
-    """Fail a test that forgot the fixture, before it reaches the store of the app itself."""
+def _refuse_own_store(config: pytest.Config, asked: object) -> None:
+    """Fail a test that forgot the fixture, before it reaches the store of the app itself, by the app or by its URL."""
     item = config.stash[_item]
     named, _ = _named(config, item)
-    if not named or _store_of(config, item) == REAL or (_loaded(named) if isinstance(named, str) else named) is not app:
+    store = _store_of(config, item)
+    app = _loaded(named) if isinstance(named, str) else named
+    if not named or app is None or store == REAL or _is_in_memory(own := getattr(app, "url", None)):
         return
-    if _is_in_memory(getattr(app, "url", None)):
+    if asked is app:
+        what = f"{app!r} is on its own store here, and not on a store of the test: "
+    elif isinstance(asked, str) and isinstance(own, str) and asked != str(store) and _lead_to_one_store(asked, own):
+        what = f"this URL leads to the own store of {app!r}, and not to a store of the test: "
+    else:
         return
     message = (
-        f"{app!r} is on its own store here, and not on a store of the test: take the fixture {NAME} (without an event "
+        f"{what}take the fixture {NAME} (without an event "
         f"loop {NAME}_sync). A test that is meant to use the app's own store is marked "
         f'@pytest.mark.{STORE}("{REAL}"); for all tests set {STORE} = "{REAL}"'
     )
     pytest.fail(message)
+
+
+def _lead_to_one_store(asked: str, own: str) -> bool:
+    from windlass.connect import lead_to_one_store
+    from windlass.core.errors import WindlassError
+
+    try:
+        return lead_to_one_store(asked, own)
+    except WindlassError:
+        # what is wrong with the URL of the app is said when the app is used
+        return False
 
 
 def _is_in_memory(store: object) -> bool:

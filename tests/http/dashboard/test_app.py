@@ -26,9 +26,9 @@ from windlass.http.app import Api
 from windlass.http.auth import NoAuth
 from windlass.http.dashboard.app import CSP, Dashboard
 from windlass.http.front_door import DoorOptions, FrontDoor
+from windlass.http.guard import EVERY_REPLY
 from windlass.http.health import LIVE, READY
 from windlass.http.login import SESSION
-from windlass.http.reply_headers import EVERY_REPLY
 from windlass.system import SystemClock, SystemRng
 from windlass.testing import FakeClock
 

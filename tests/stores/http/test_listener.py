@@ -293,7 +293,7 @@ async def test_a_stream_that_has_gone_silent_is_given_up(house: House, monkeypat
 
 
 async def test_a_server_that_answers_nothing_is_given_up(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ANSWER_WITHIN", 0.05)
+    monkeypatch.setattr(Listener, "answer_within", 0.05)
     stream = house.server.always
 
     async def nothing(_: Request, line: Line) -> bool:

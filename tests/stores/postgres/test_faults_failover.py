@@ -13,8 +13,8 @@ from tests.postgres.pair import Pair, run_on, url_of
 from tests.postgres.private import PrivateCluster
 from windlass import App, Client, Completed, NewJob, Server, ServerConfig, State
 from windlass.core.topics import queue_topic
-from windlass.stores.postgres import listener
 from windlass.stores.postgres.connections import Connections
+from windlass.stores.postgres.listener import Listener
 from windlass.stores.postgres.options import Options
 
 PATIENCE: Final = 60.0
@@ -179,7 +179,7 @@ async def test_one_answer_of_a_server_that_no_longer_takes_writes_ends_the_older
 async def test_who_only_looks_leaves_a_server_that_no_longer_takes_writes(
     pair: Pair, client: Client, other: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listener, "CHECK_AFTER", 0.2)
+    monkeypatch.setattr(Listener, "check_after", 0.2)
     done = await client.enqueue("q", b"")
     claim = await other.claim("q", lease=PATIENCE)
     assert claim is not None
@@ -199,7 +199,7 @@ async def test_who_only_looks_leaves_a_server_that_no_longer_takes_writes(
 async def test_a_listener_leaves_a_server_that_no_longer_takes_writes(
     pair: Pair, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listener, "CHECK_AFTER", 0.2)
+    monkeypatch.setattr(Listener, "check_after", 0.2)
     stop = client.store.listen([queue_topic("q")], lambda: None)
     assert await comes_to_listen(pair.primary)
     old = pair.primary

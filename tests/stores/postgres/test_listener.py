@@ -12,7 +12,6 @@ from tests.postgres.proxy import Proxy
 from tests.stores.postgres.shell import end_sessions, options_of
 from windlass.core.topics import ENDS, FLAGS, Hub, Topic, lock_topic, queue_topic
 from windlass.kit import listening as kit
-from windlass.stores.postgres import listener as module
 from windlass.stores.postgres.channels import Channels, channels_of, letters, topics_in
 from windlass.stores.postgres.listener import Listener
 from windlass.stores.postgres.options import Options
@@ -215,8 +214,8 @@ async def test_a_pooler_that_nobody_told_of_is_noticed(
 async def test_a_connection_that_has_gone_dead_without_a_word_is_found_out(
     schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "CHECK_AFTER", 0.05)
-    monkeypatch.setattr(module, "ANSWER_WITHIN", 1.0)
+    monkeypatch.setattr(Listener, "check_after", 0.05)
+    monkeypatch.setattr(Listener, "answer_within", 1.0)
     async with Proxy(dsn_of(schema)) as proxy:
         house = House(Options(proxy.url))
         house.listener.start()
@@ -237,7 +236,7 @@ async def test_a_connection_that_has_gone_dead_without_a_word_is_found_out(
 
 
 async def test_a_silent_connection_that_answers_is_kept(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CHECK_AFTER", 0.005)
+    monkeypatch.setattr(Listener, "check_after", 0.005)
     house.listener.start()
     await house.connected()
     pids = listening(house)

@@ -13,7 +13,6 @@ from tests.redis.proxy import Proxy
 from windlass.core.topics import ENDS, FLAGS, Hub, Topic, queue_topic
 from windlass.kit import listening as kit
 from windlass.store_url import parse
-from windlass.stores.redis import listener as module
 from windlass.stores.redis.address import read_address
 from windlass.stores.redis.keys import channel_of, prefix_of
 from windlass.stores.redis.listener import Listener
@@ -193,8 +192,8 @@ async def test_while_nothing_is_heard_everybody_looks_again_and_again(
 async def test_a_connection_that_has_gone_dead_without_a_word_is_found_out(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "CHECK_AFTER", 0.05)
-    monkeypatch.setattr(module, "ANSWER_WITHIN", 0.5)
+    monkeypatch.setattr(Listener, "check_after", 0.05)
+    monkeypatch.setattr(Listener, "answer_within", 0.5)
     monkeypatch.setattr(kit, "RING_EVERY", 0.1)
     async with Proxy(url) as proxy:
         house = House(proxy.url)
@@ -218,7 +217,7 @@ async def test_a_connection_that_has_gone_dead_without_a_word_is_found_out(
 async def test_a_silent_connection_that_answers_is_kept(
     house: House, private: PrivateRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "CHECK_AFTER", 0.005)
+    monkeypatch.setattr(Listener, "check_after", 0.005)
     house.listener.start()
     await house.connected()
     listening = subscribers(private)
@@ -233,7 +232,7 @@ async def test_a_silent_connection_that_answers_is_kept(
 
 async def test_many_news_at_once_are_all_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     # looks whether the server is there come in between
-    monkeypatch.setattr(module, "CHECK_AFTER", 0.0001)
+    monkeypatch.setattr(Listener, "check_after", 0.0001)
     house.listener.start()
     await house.connected()
     before = house.heard[EMAIL]

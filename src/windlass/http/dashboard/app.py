@@ -20,9 +20,9 @@ from windlass.http.dashboard.refusals import LOGIN, Refusals
 from windlass.http.dashboard.rendering import Rendering
 from windlass.http.dashboard.static_files import StaticFiles
 from windlass.http.entrance import entrance
-from windlass.http.hosts import Hosts
 from windlass.http.refusal import Refusal
 from windlass.http.reply import Reply
+from windlass.http.request_headers import Hosts
 from windlass.http.sessions import Sessions
 from windlass.http.shared import Shared
 

@@ -6,14 +6,11 @@ from starlette.types import Receive, Scope, Send
 
 from windlass.core.errors import WindlassError
 from windlass.core.ids import JobId, job_id
-from windlass.http.allowed import check_roles
-from windlass.http.auth import Auth, NoAuth, identity_of
+from windlass.http.auth import Auth, NoAuth, check_roles, identity_of
 from windlass.http.dashboard.live import Live, Watched, Watcher
-from windlass.http.dashboard.looker import looker_of
-from windlass.http.dashboard.page import Page
-from windlass.http.dashboard.page_query import without_blanks
+from windlass.http.dashboard.page import Page, without_blanks
 from windlass.http.dashboard.rendering import Frame, Rendering
-from windlass.http.dashboard.seen import Seen
+from windlass.http.dashboard.seen import Seen, looker_of
 from windlass.http.reply import Reply, refused
 from windlass.http.shared import Shared
 from windlass.http.streaming import Streaming

@@ -8,11 +8,10 @@ from typing import Final, NamedTuple
 from windlass.api.shape import Told
 from windlass.core.errors import WindlassError
 from windlass.core.ids import JobId
-from windlass.http.dashboard.looker import Looker
 from windlass.http.dashboard.page import Page
 from windlass.http.dashboard.rendering import Frame, Rendering
-from windlass.http.dashboard.seen import Kept, Memo, Seen
-from windlass.http.events import event
+from windlass.http.dashboard.seen import Kept, Looker, Memo, Seen
+from windlass.http.reply import event
 from windlass.http.shared import Shared
 from windlass.http.subscribers import Subscribers
 from windlass.http.wakes import Wakes

@@ -4,9 +4,9 @@ from starlette.types import Receive, Scope, Send
 
 from windlass.api.shape import Asked
 from windlass.http.dashboard.endpoints import HTML
-from windlass.http.dashboard.looker import NOBODY
-from windlass.http.dashboard.page_query import page_reader
+from windlass.http.dashboard.page import page_reader
 from windlass.http.dashboard.rendering import Frame, Rendering
+from windlass.http.dashboard.seen import NOBODY
 from windlass.http.reply import Reply
 
 

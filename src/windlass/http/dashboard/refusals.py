@@ -8,8 +8,8 @@ from starlette.types import Scope
 from windlass.api.operations import ROOT
 from windlass.core.errors import WindlassError
 from windlass.http.dashboard.endpoints import HTML, LIVE
-from windlass.http.dashboard.looker import NOBODY
 from windlass.http.dashboard.rendering import Frame, Rendering
+from windlass.http.dashboard.seen import NOBODY
 from windlass.http.refusal import Refusal
 from windlass.http.reply import Reply, problem_from, refused
 

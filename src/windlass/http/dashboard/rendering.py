@@ -15,7 +15,7 @@ from windlass.client.spoken import amount, counted, length
 from windlass.core.duration import EPOCH
 from windlass.core.escaped import escaped
 from windlass.core.names import shortened
-from windlass.http.dashboard.looker import Looker
+from windlass.http.dashboard.seen import Looker
 from windlass.http.dashboard.static_files import StaticFiles
 from windlass.http.dashboard.view import Facts
 from windlass.version import VERSION

@@ -1,18 +1,46 @@
-"""One look at the store, for one page."""
+"""One look at the store, for one page and one reader."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 
+from windlass.api.operations import OPERATIONS
+from windlass.api.roles import Role
 from windlass.client.client import Client
 from windlass.core.clock import Clock
 from windlass.core.errors import WindlassError
 from windlass.core.ids import JobId
 from windlass.core.stats import QueueStats
 from windlass.core.store import Store
-from windlass.http.dashboard.looker import Looker
+from windlass.http.auth import Identity
 from windlass.http.payload_reading import Reading
 from windlass.http.scoped_store import ScopedStore
+
+_ROLES: Final = {operation.name: operation.roles for operation in OPERATIONS}
+
+
+@dataclass(frozen=True, slots=True)
+class Looker:
+    """What somebody may do and see; all who are alike in that see the same."""
+
+    roles: frozenset[Role]
+    queues: frozenset[str] | None
+    """The queues that they are limited to; None for all."""
+
+    def may(self, operation: str) -> bool:
+        """Whether they may call an operation of the API, so that a page offers it."""
+        return Role.ADMIN in self.roles or not self.roles.isdisjoint(_ROLES[operation])
+
+
+NOBODY: Final = Looker(frozenset(), frozenset())
+"""Who reads a page that tells nothing of the store."""
+
+
+def looker_of(identity: Identity) -> Looker:
+    """Return who looks."""
+    return Looker(identity.roles, identity.queues)
+
 
 T = TypeVar("T")
 

@@ -21,13 +21,12 @@ from windlass.core.ids import JobId, job_id
 from windlass.core.names import check_name
 from windlass.core.requests import CancelOutcome
 from windlass.http.audit import write_down_jobs
-from windlass.http.beyond import refuse_beyond
 from windlass.http.bulk import change_matching
 from windlass.http.call import Call, Handled
 from windlass.http.job_pages import read_dead, read_jobs, read_newest, size_of, size_of_all
 from windlass.http.new_jobs import check_origin, prepared_jobs
 from windlass.http.payload_reading import LARGEST_PAGE
-from windlass.http.refusal import Refusal
+from windlass.http.refusal import Refusal, refuse_beyond
 from windlass.http.replies import another_call
 from windlass.http.reply import problem_from
 from windlass.http.seen_payloads import jobs_seen, newest_seen

@@ -9,9 +9,8 @@ from windlass.api.operations import LOG
 from windlass.core.errors import JobNotFound, WindlassError
 from windlass.core.ids import job_id
 from windlass.core.job import Job
-from windlass.http.allowed import check_roles, reaches
 from windlass.http.asked import query_reader
-from windlass.http.auth import Auth, Identity, identity_of
+from windlass.http.auth import Auth, Identity, check_roles, identity_of, reaches
 from windlass.http.endpoint import seen_by
 from windlass.http.following import Reader
 from windlass.http.reply import refused

@@ -6,8 +6,7 @@ from starlette.types import Receive, Scope, Send
 
 from windlass.api.roles import Role
 from windlass.client.client import Client
-from windlass.http.allowed import check_roles, check_unlimited
-from windlass.http.auth import identity_of
+from windlass.http.auth import check_roles, check_unlimited, identity_of
 from windlass.metrics.exposition import TEXT
 from windlass.metrics.of_store import StoreMetrics
 

@@ -15,12 +15,10 @@ from windlass.core.errors import InvalidValue, WindlassError
 from windlass.core.names import check_name
 from windlass.core.store import Store
 from windlass.core.topics import ENDS, FLAGS, PAUSES, SCHEDULES, Topic
-from windlass.http.allowed import check_roles
 from windlass.http.asked import query_reader
-from windlass.http.auth import Auth, identity_of
+from windlass.http.auth import Auth, check_roles, identity_of
 from windlass.http.endpoint import seen_by
-from windlass.http.events import event
-from windlass.http.reply import refused
+from windlass.http.reply import event, refused
 from windlass.http.shared import Shared
 from windlass.http.streaming import Streaming
 from windlass.http.wakes import Wakes

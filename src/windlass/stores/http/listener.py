@@ -18,7 +18,6 @@ from windlass.stores.http.wire import Wire, open_wire
 
 logger = logging.getLogger("windlass.http")
 
-ANSWER_WITHIN: Final = 5.0
 SILENT_FOR: Final = 40.0
 """After how many seconds without a word a stream is lost: the serving side says at least that it is there each 15."""
 REOPEN_AFTER: Final = 0.1
@@ -32,6 +31,8 @@ LONGEST_QUERY: Final = 30_000
 
 class Listener(Listening):
     """Rings `hub` at news on the topics that somebody listens to."""
+
+    answer_within = 5.0
 
     def __init__(self, options: Options, hub: Hub, read_problem: ReadProblem) -> None:
         """Open nothing yet."""
@@ -91,7 +92,7 @@ class Listener(Listening):
 
     async def _hear_stream(self) -> None:
         """Hear one stream until it is lost, which raises."""
-        async with asyncio.timeout(ANSWER_WITHIN):
+        async with asyncio.timeout(self.answer_within):
             wire = await open_wire(self._options)
         try:
             await self._subscribe(wire)
@@ -105,7 +106,7 @@ class Listener(Listening):
         # a stream is about something: whoever listened has stopped meanwhile
         carried = fitting(topics) or [SCHEDULES]
         target = f"{self._options.prefix}{NEWS.path}?{urlencode([('topic', topic) for topic in carried])}"
-        async with asyncio.timeout(ANSWER_WITHIN):
+        async with asyncio.timeout(self.answer_within):
             reply = await wire.begin(target.encode("ascii"), self._headers)
         refused = refusal(reply, self._options, self._read_problem)
         if refused is not None:

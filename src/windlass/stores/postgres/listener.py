@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from typing import Final
 
 from windlass.core.errors import WindlassError
 from windlass.core.topics import Hub
@@ -14,10 +13,6 @@ from windlass.stores.postgres.session import Session, open_session
 from windlass.stores.postgres.work import NONE, Parameters
 
 logger = logging.getLogger("windlass.postgres")
-
-CHECK_AFTER: Final = 5.0
-"""After how many seconds of silence the server is asked whether it is still there."""
-ANSWER_WITHIN: Final = 3.0
 
 
 class Listener(Listening):
@@ -55,7 +50,7 @@ class Listener(Listening):
             self._session.abandon()
 
     async def _listen(self) -> None:
-        session = await open_session(self._options, timeout=ANSWER_WITHIN)
+        session = await open_session(self._options, timeout=self.answer_within)
         try:
             await self._subscribe(session)
             await self._stay(session)
@@ -67,7 +62,7 @@ class Listener(Listening):
             self._can_hear = False
             logger.info("%s is reached through a pooler: everybody looks each second", self._options.where)
             return
-        async with asyncio.timeout(ANSWER_WITHIN):
+        async with asyncio.timeout(self.answer_within):
             for channel in self._channels:
                 await session.connection.add_listener(channel, self._heard)
         self._session = session
@@ -81,10 +76,10 @@ class Listener(Listening):
         self._heard_at = loop.time()
         while not session.closed:
             try:
-                async with asyncio.timeout_at(self._heard_at + CHECK_AFTER):
+                async with asyncio.timeout_at(self._heard_at + self.check_after):
                     await lost.wait()
             except TimeoutError:
-                if loop.time() >= self._heard_at + CHECK_AFTER:
+                if loop.time() >= self._heard_at + self.check_after:
                     await self._check(session)
         raise ConnectionResetError("the server has closed the connection, or takes no writes any more")
 
@@ -95,7 +90,7 @@ class Listener(Listening):
 
     async def _ask(self, session: Session, name: str, parameters: Parameters = NONE) -> None:
         try:
-            session.deadline.set(asyncio.get_running_loop().time() + ANSWER_WITHIN)
+            session.deadline.set(asyncio.get_running_loop().time() + self.answer_within)
             await session.fetch(name, parameters)
         finally:
             session.deadline.clear()

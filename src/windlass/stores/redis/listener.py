@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from typing import Final
 
 from windlass.core.errors import WindlassError
 from windlass.core.topics import Hub, Topic
@@ -14,10 +13,6 @@ from windlass.stores.redis.runner import Runner
 from windlass.stores.redis.wire import Wire
 
 logger = logging.getLogger("windlass.redis")
-
-CHECK_AFTER: Final = 5.0
-"""After how many seconds of silence the server is asked whether it is still there."""
-ANSWER_WITHIN: Final = 3.0
 
 
 class Listener(Listening):
@@ -42,8 +37,8 @@ class Listener(Listening):
             self._wire.abandon()
 
     async def _listen(self) -> None:
-        async with asyncio.timeout(ANSWER_WITHIN):
-            place = await self._runner.place(self._prefix, asyncio.get_running_loop().time() + ANSWER_WITHIN)
+        async with asyncio.timeout(self.answer_within):
+            place = await self._runner.place(self._prefix, asyncio.get_running_loop().time() + self.answer_within)
         try:
             wire = await self._open(place)
             try:
@@ -57,12 +52,12 @@ class Listener(Listening):
             raise
 
     async def _open(self, place: Place) -> Wire:
-        async with asyncio.timeout(ANSWER_WITHIN):
+        async with asyncio.timeout(self.answer_within):
             return await open_place(self._options, place)
 
     async def _subscribe(self, wire: Wire) -> None:
         wire.send("SUBSCRIBE", self._channel)
-        await wire.hear(asyncio.get_running_loop().time() + ANSWER_WITHIN)
+        await wire.hear(asyncio.get_running_loop().time() + self.answer_within)
         self._wire = wire
         self._heard_again()
 
@@ -71,10 +66,10 @@ class Listener(Listening):
         time = asyncio.get_running_loop().time
         while True:
             try:
-                message = await wire.hear(time() + CHECK_AFTER)
+                message = await wire.hear(time() + self.check_after)
             except TimeoutError:
                 wire.send("PING")
-                message = await wire.hear(time() + ANSWER_WITHIN)
+                message = await wire.hear(time() + self.answer_within)
             if message[0] == b"message":
                 name, *topics = message[2].decode(errors="replace").split(" ")
                 # of our own news everybody here knows
