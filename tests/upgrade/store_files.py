@@ -22,7 +22,7 @@ from tests.redis import asking, keys
 
 HERE: Final = Path(__file__).parent
 FILES: Final = {
-    "sqlite": HERE / "sqlite.db.gz",
+    "sqlite": HERE / "sqlite.gz",
     "postgres": HERE / "postgres.sql.gz",
     "redis": HERE / "redis.json.gz",
     "slatedb+file": HERE / "slatedb.tar.gz",
