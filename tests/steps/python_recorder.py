@@ -1,6 +1,6 @@
 """Recorders of the stores that hold jobs as records of Python: memory and SlateDB."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -33,7 +33,7 @@ class PythonRecording:
 
 
 @contextmanager
-def watched_table(found: list[Step]) -> Iterator[None]:
+def watched_table(found: list[Step]) -> Generator[None]:
     """Note each step of every table for the time of a block."""
     with pytest.MonkeyPatch.context() as patch:
         for name in (STARTS_WAITING, STARTS_RUNNING, STOPS_RUNNING, ENDS):
@@ -60,7 +60,7 @@ def recorded_slatedb(clock: FakeClock) -> AbstractAsyncContextManager[PythonReco
 
 
 @asynccontextmanager
-async def recorded(url: str, clock: FakeClock) -> AsyncIterator[PythonRecording]:
+async def recorded(url: str, clock: FakeClock) -> AsyncGenerator[PythonRecording]:
     """Open a store, and note the steps of its jobs."""
     store = open_store(url, clock=clock, rng=SeededRng())
     recording = PythonRecording(store)

@@ -1,6 +1,6 @@
 """Every allowed change of a job's state, as calls of a store, and the steps that it goes through."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple, TypeAlias
 
@@ -179,6 +179,35 @@ async def rescue_to_dead(scene: Scene) -> None:
     assert await scene.store.rescue(RescueRequest(force=True, to="dead"), KEEP_ALL)
 
 
+async def follow(scene: Scene) -> None:
+    """Let the job follow the one that ends."""
+    await scene.settle(ToSucceeded(), then=scene.job)
+
+
+async def promote(scene: Scene) -> None:
+    assert await scene.store.promote(limit=9) == 1
+
+
+async def unpack(scene: Scene) -> None:
+    assert await scene.store.unpack(scene.parcel)
+
+
+async def delete(scene: Scene) -> None:
+    await scene.store.delete([scene.job.id])
+
+
+async def prune(scene: Scene) -> None:
+    assert await scene.store.prune(KEEP_NONE, limit=9) == 1
+
+
+async def let_go(scene: Scene) -> None:
+    await scene.store.let_go(jobs=[scene.job.id])
+
+
+async def pause(scene: Scene) -> None:
+    await scene.store.set_paused(QUEUE, paused=True)
+
+
 async def stale(scene: Scene) -> None:
     """Settle a claim that was rescued."""
     assert scene.held is not None
@@ -188,13 +217,13 @@ async def stale(scene: Scene) -> None:
 WAIT, RUN = (STARTS_WAITING,), (STARTS_RUNNING,)
 STOP_AND_WAIT, STOP_AND_END = (STOPS_RUNNING, STARTS_WAITING), (STOPS_RUNNING, ENDS)
 
-TRANSITIONS: Final = (
+TRANSITIONS: Final[Sequence[Transition]] = (
     Transition("enqueue", None, PENDING, nothing, pending, WAIT),
     Transition("enqueue", None, SCHEDULED, nothing, scheduled, WAIT),
-    Transition("enqueue", None, PENDING, before, lambda scene: scene.settle(ToSucceeded(), then=scene.job), WAIT),
-    Transition("enqueue", None, PENDING, timed, lambda scene: scene.fire(), WAIT),
-    Transition("enqueue", None, PENDING, packed, lambda scene: scene.store.unpack(scene.parcel), (*WAIT, *WAIT)),
-    Transition("promote", SCHEDULED, PENDING, due, lambda scene: scene.store.promote(limit=9), WAIT),
+    Transition("enqueue", None, PENDING, before, follow, WAIT),
+    Transition("enqueue", None, PENDING, timed, Scene.fire, WAIT),
+    Transition("enqueue", None, PENDING, packed, unpack, (*WAIT, *WAIT)),
+    Transition("promote", SCHEDULED, PENDING, due, promote, WAIT),
     Transition("claim", PENDING, RUNNING, pending, Scene.claim, RUN),
     Transition("claim", SCHEDULED, RUNNING, due, Scene.claim, (*WAIT, *RUN)),
     Transition("replace", PENDING, SCHEDULED, keyed(), keyed(HOUR), WAIT),
@@ -224,11 +253,11 @@ TRANSITIONS: Final = (
     Transition("retry", CANCELLED, PENDING, ended(ToCancelled("no")), retry, WAIT),
     # what follows changes no state, or takes a job away that is no end
     Transition("cancel of a running job", RUNNING, RUNNING, running, cancel, ()),
-    Transition("renewal", RUNNING, RUNNING, running, lambda scene: scene.renew(), ()),
-    Transition("note", RUNNING, RUNNING, running, lambda scene: scene.note(), ()),
+    Transition("renewal", RUNNING, RUNNING, running, Scene.renew, ()),
+    Transition("note", RUNNING, RUNNING, running, Scene.note, ()),
     Transition("stale settlement", PENDING, PENDING, lost, stale, ()),
-    Transition("delete", DEAD, None, ended(ToDead(FAILED)), lambda scene: scene.store.delete([scene.job.id]), ()),
-    Transition("prune", DEAD, None, ended(ToDead(FAILED)), lambda scene: scene.store.prune(KEEP_NONE, limit=9), ()),
-    Transition("let go", PENDING, None, pending, lambda scene: scene.store.let_go(jobs=[scene.job.id]), ()),
-    Transition("pause", PENDING, PENDING, pending, lambda scene: scene.store.set_paused(QUEUE, paused=True), ()),
+    Transition("delete", DEAD, None, ended(ToDead(FAILED)), delete, ()),
+    Transition("prune", DEAD, None, ended(ToDead(FAILED)), prune, ()),
+    Transition("let go", PENDING, None, pending, let_go, ()),
+    Transition("pause", PENDING, PENDING, pending, pause, ()),
 )

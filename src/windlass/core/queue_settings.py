@@ -7,7 +7,7 @@ newer release stay in a layer when an older one writes to it.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 Layer: TypeAlias = Literal["declared", "override"]
 """Part of the settings of a queue: a value of `override` holds in place of the same field of `declared`."""
@@ -94,7 +94,7 @@ def _object_in(text: Text) -> dict[str, Any] | None:
     if not text:
         return {}
     try:
-        found = json.loads(text)
+        found: object = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None

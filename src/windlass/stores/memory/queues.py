@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from heapq import heappop, heappush
-from typing import Final
 
 from windlass.core.choosing import NO_ACCOUNTS, choose
 from windlass.core.queue_settings import NO_ROW, SettingsRow
@@ -23,8 +22,6 @@ class Line:
     """
 
     __slots__ = ("_by_priority", "_head", "_priorities")
-
-    accounts: Final = ()
 
     def __init__(self) -> None:
         self._head: Record | None = None
@@ -52,6 +49,11 @@ class Line:
                 return first
             del self._by_priority[heappop(self._priorities)]
         return None
+
+    @property
+    def accounts(self) -> Sequence[str]:
+        """No account bounds a job yet."""
+        return ()
 
     def head(self) -> tuple[int, datetime, int, Record] | None:
         """Return the most urgent job behind what sorts it."""

@@ -103,11 +103,14 @@ class _Line:
 
     __slots__ = ("_at", "_places")
 
-    accounts: Final = ()
-
     def __init__(self, places: Sequence[Head]) -> None:
         self._places = places
         self._at = 0
+
+    @property
+    def accounts(self) -> Sequence[str]:
+        """No account bounds a job yet."""
+        return ()
 
     def head(self) -> Head | None:
         """Return the first place that was not picked."""
