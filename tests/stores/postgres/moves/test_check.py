@@ -42,6 +42,7 @@ ANSWERS: Final[Mapping[str, Rows]] = {
     "check_slots": [("standby", True, 10, 5 * MUCH_LOG)],
     "check_vacuum": [(10, MANY_DEAD_ROWS - 1, SINCE)],
     "check_counts": [(7,)],
+    "check_settings": [],
 }
 OPTIONS: Final = Options("postgres://db/jobs")
 
