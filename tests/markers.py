@@ -30,12 +30,12 @@ MARKED: Final = {
         "tests.stores.sqlite.test_bad_files",
     ),
     "fault": (
-        "tests.chaos.*", "tests.http.test_crowd", "tests.parent.test_rolling_restart", "tests.stores.*.test_faults*",
-        "tests.stores.*.test_fork", "tests.stores.*.test_upkeep_cut_off", "tests.stores.http.test_lost_replies",
-        "tests.stores.postgres.test_durability", "tests.stores.postgres.test_lost_commits",
-        "tests.stores.postgres.test_migrate_killed", "tests.stores.slatedb.test_closing",
-        "tests.stores.slatedb.test_deadlines", "tests.stores.slatedb.test_full_disk",
-        "tests.stores.slatedb.test_unreachable", "tests.stores.sqlite.test_killed_holder",
+        "tests.chaos.*", "tests.http.test_crowd", "tests.stores.*.test_faults*", "tests.stores.*.test_upkeep_cut_off",
+        "tests.stores.http.test_lost_replies", "tests.stores.postgres.test_durability",
+        "tests.stores.postgres.test_lost_commits", "tests.stores.postgres.test_migrate_killed",
+        "tests.stores.slatedb.test_closing", "tests.stores.slatedb.test_deadlines", "tests.stores.slatedb.test_fork",
+        "tests.stores.slatedb.test_full_disk", "tests.stores.slatedb.test_unreachable",
+        "tests.stores.sqlite.test_killed_holder", "tests.stores.test_faults*", "tests.stores.test_fork",
     ),
     "program": (
         "tests.browser.*", "tests.cli.test_dashboard", "tests.cli.test_owned", "tests.cli.test_processes",

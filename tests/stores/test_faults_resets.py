@@ -1,10 +1,21 @@
-"""A network that cuts connections again and again, at any byte, whatever is spoken through it."""
+"""A network that cuts connections again and again, at any byte: consumption goes on, nothing is done twice.
+
+It is cut by a proxy that reads what goes through it: there is one for Postgres and one for Redis.
+"""
 
 import asyncio
 import random
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any, Final
 
+import pytest
+
 import windlass
+from tests.each_store import new_url
+from tests.postgres.proxy import Proxy as PostgresProxy
+from tests.redis.keys import with_options
+from tests.redis.proxy import Proxy as RedisProxy
 from tests.servers.proxy import Proxy
 from windlass import App, Completed, NewJob, Server, ServerConfig
 from windlass.core.filters import JobFilter
@@ -14,15 +25,38 @@ RESETS: Final = 200
 PATIENCE: Final = 80.0
 
 
-async def check_that_consumption_goes_on(proxy: Proxy[Any], through: str, direct: str, *, longest: int = 600) -> None:
-    """Cut a server and its producers off 200 times, each at one of `longest` bytes; every job is done once.
+@dataclass(frozen=True)
+class Cut:
+    """A store at `direct`, and by a proxy that cuts `through` it.
 
-    `through` leads to the store at `direct` by the proxy.
+    A message of its protocol has up to `longest` bytes: on Redis some hundred, on Postgres a greeting has so many, and
+    a statement that is new to a connection some thousand. At most so many `answers` come before all is cut: each
+    connection that is opened takes some of them.
     """
+
+    proxy: Proxy[Any]
+    through: str
+    direct: str
+    longest: int
+    answers: int
+
+
+@pytest.fixture(params=["postgres", "redis"])
+async def cut(request: pytest.FixtureRequest) -> AsyncIterator[Cut]:
+    with new_url(request.param) as url:
+        if request.param == "postgres":
+            async with PostgresProxy(url) as proxy:
+                yield Cut(proxy, f"{proxy.url}&timeout=20", url, longest=4_000, answers=30)
+        else:
+            async with RedisProxy(url) as redis_proxy:
+                yield Cut(redis_proxy, with_options(redis_proxy.url, "timeout=20"), url, longest=600, answers=7)
+
+
+async def test_consumption_goes_on_through_two_hundred_resets_at_random_bytes(cut: Cut) -> None:
     chance = random.Random(46)
     ran: list[int] = []
-    async with asyncio.timeout(PATIENCE), windlass.connect(direct) as outside:
-        app = App(through, lease=60)
+    async with asyncio.timeout(PATIENCE), windlass.connect(cut.direct) as outside:
+        app = App(cut.through, lease=60)
 
         @app.job
         async def work(number: int) -> int:
@@ -31,11 +65,11 @@ async def check_that_consumption_goes_on(proxy: Proxy[Any], through: str, direct
 
         async with app, Server(app, ServerConfig(concurrency=5, poll_interval=0.05, rescue_interval=60)):
             for number in range(RESETS):
-                proxy.cut_after(chance.randrange(longest), chance.choice(("requests", "answers")))
+                cut.proxy.cut_after(chance.randrange(cut.longest), chance.choice(("requests", "answers")))
                 producer = app.client if number % 2 else outside
                 await producer.enqueue("default", {"number": number}, kind="work")
                 # it was really cut: by this job, or by whatever else is going on
-                while proxy.left:
+                while cut.proxy.left:
                     await app.client.stats("default")
             jobs = await outside.jobs(JobFilter(), limit=2 * RESETS)
             for job in jobs:
@@ -51,22 +85,19 @@ async def check_that_consumption_goes_on(proxy: Proxy[Any], through: str, direct
     assert (len(jobs), totals.enqueued, totals.succeeded, totals.rescued) == (RESETS, RESETS + 1, RESETS + 1, 0)
 
 
-async def check_that_nothing_is_lost_or_doubled(
-    proxy: Proxy[Any], through: str, direct: str, *, answers: int = 7
-) -> None:
-    """Reset all connections over and over, each time after at most `answers`, while many produce and consume."""
+async def test_many_producers_and_consumers_lose_and_double_nothing_while_all_is_reset(cut: Cut) -> None:
     chance = random.Random(47)
     over = asyncio.Event()
-    async with asyncio.timeout(PATIENCE), windlass.connect(direct) as outside:
+    async with asyncio.timeout(PATIENCE), windlass.connect(cut.direct) as outside:
 
-        async def cut() -> int:
+        async def reset() -> int:
             times = 0
             while not over.is_set():
-                proxy.reset()
+                cut.proxy.reset()
                 times += 1
                 # something comes through each time, also where all is slow
-                until = proxy.answers + chance.randint(1, answers)
-                while proxy.answers < until and not over.is_set():  # noqa: ASYNC110 - a proxy tells nobody
+                until = cut.proxy.answers + chance.randint(1, cut.answers)
+                while cut.proxy.answers < until and not over.is_set():  # noqa: ASYNC110 - a proxy tells nobody
                     await asyncio.sleep(0.001)
             return times
 
@@ -79,9 +110,9 @@ async def check_that_nothing_is_lost_or_doubled(
                 for claim in await client.claim_many("q", limit=7, lease=60):
                     await client.ack(claim)
 
-        async with windlass.connect(through) as client:
+        async with windlass.connect(cut.through) as client:
             await client.stats()
-            cutting = asyncio.create_task(cut())
+            cutting = asyncio.create_task(reset())
             await asyncio.gather(*(produce(number) for number in range(5)), *(consume() for _ in range(3)))
             over.set()
             resets = await cutting
