@@ -15,8 +15,10 @@ ROOT: Final = DOCS.parent
 PATHS: Final = {"enqueue": "The way of an enqueue", "work": "The way of a job", "page": "The way of a page"}
 BESIDE: Final = {
     "client/watch.py", "stores/sqlite/room.py", "stores/sqlite/wake.py", "stores/sqlite/checkpoint.py",
+    "engine/service.py", "engine/services.py", "engine/rescuer.py", "engine/heart.py", "client/upkeep.py",
+    "stores/sqlite/damaged.py",
 }  # fmt: skip
-"""What may run at the same time in the background: notifications of other processes, and checkpoints."""
+"""What may run at the same time in the background: notifications of other processes, checkpoints, and services."""
 LEAF: Final = re.compile(r"(core|kit)/.*|[^/]+\.py|.*\.html")
 """Rules and records that every way uses, and templates."""
 
