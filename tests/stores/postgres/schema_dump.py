@@ -5,6 +5,7 @@ python -m tests.stores.postgres.schema_dump > src/windlass/stores/postgres/schem
 
 import asyncio
 import sys
+from typing import Any
 
 from tests.postgres.cluster import cluster, schema_of
 from tests.stores.postgres.migrating import bring_up
@@ -17,7 +18,7 @@ from pg_class c where c.relnamespace = to_regnamespace(quote_ident(%s)) and c.re
 """
 COLUMNS = """
 select a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity::text,
-    pg_get_expr(d.adbin, d.adrelid, true)
+    pg_get_expr(d.adbin, d.adrelid, true), a.attgenerated::text
 from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
 where a.attrelid = %s and a.attnum > 0 and not a.attisdropped order by a.attnum
 """
@@ -67,9 +68,12 @@ def _table(oid: int, name: str, settings: str) -> str:
     return "\n".join([f"create table {name} (", inside, ending, *indexes])
 
 
-def _column(name: str, kind: str, not_null: bool, identity: str, default: str | None) -> str:  # noqa: FBT001 - a row
+def _column(*row: Any) -> str:  # noqa: ANN401 - a row of `COLUMNS`
+    name, kind, not_null, identity, default, generated = row
     words = [name, kind, "generated always as identity" * (identity == "a"), "not null" * not_null]
-    return " ".join(word for word in [*words, f"default {default}" if default else ""] if word)
+    if default:
+        words.append(f"generated always as ({default}) stored" if generated == "s" else f"default {default}")
+    return " ".join(word for word in words if word)
 
 
 if __name__ == "__main__":

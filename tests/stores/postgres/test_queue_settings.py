@@ -13,7 +13,7 @@ from tests.stores.postgres.racing import connection_to, opened
 from windlass.core.commands import SetQueueSettings
 from windlass.core.errors import SchemaTooNew
 from windlass.core.queries import GetQueueSettings
-from windlass.core.queue_settings import NO_SETTINGS, StoredSettings
+from windlass.core.queue_settings import NO_SETTINGS, Layer, StoredSettings
 from windlass.core.requests import ClaimRequest
 from windlass.core.store import Store
 from windlass.stores.postgres.migrate import OURS, prepare
@@ -111,11 +111,22 @@ async def test_a_pause_stays_when_the_schema_is_brought_up_and_an_older_release_
 
         await bring_up(schema, OURS)
 
-        # a server of the older release that goes on claims nothing more, and cannot be started again
-        with pytest.raises(asyncpg.UndefinedColumnError, match="paused"):
-            await running.fetchval(claim)
+        # a server of the older release that is open goes on, but for pauses, and cannot be started again
+        assert await running.fetchval(claim)
+        with pytest.raises(asyncpg.GeneratedAlwaysError, match="paused"):
+            await running.execute("update windlass_queue set paused = false where queue = 'q'")
         with pytest.raises(SchemaTooNew, match=f"version {OURS.known}.*{BEFORE_SETTINGS}"):
             await prepare(running, options, migrations=up_to(BEFORE_SETTINGS))
     async with opened(schema) as store:
         assert await store.paused(["q", "r"]) == ["q"]
     assert rows(schema, KEPT) == [("{}", '{"paused": true}', 1)]
+
+
+async def test_the_column_that_processes_of_before_read_follows_the_settings(store: Store, schema: str) -> None:
+    found = []
+    changes: list[tuple[StoredSettings, Layer]] = [(PAUSED, "declared"), (RESUMED, "override"), (PAUSED, "override")]
+    for settings, layer in changes:
+        await store.do(SetQueueSettings("q", settings, layer))
+        found += rows(schema, "select paused from {}.windlass_queue where queue = 'q'")
+
+    assert found == [(True,), (False,), (True,)]

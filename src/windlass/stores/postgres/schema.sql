@@ -172,6 +172,7 @@ create table windlass_queue (
     declared jsonb not null default '{}'::jsonb,
     override jsonb not null default '{}'::jsonb,
     revision bigint not null default 0,
+    paused boolean not null generated always as (override @> '{"paused": true}'::jsonb OR declared @> '{"paused": true}'::jsonb AND NOT override @> '{"paused": false}'::jsonb) stored,
     constraint windlass_queue_pkey PRIMARY KEY (queue)
 ) with (fillfactor=50);
 

@@ -17,9 +17,7 @@ line as materialized (
     -- with a limit, so that it is never a join that reads the rows of all queues
     left join lateral (
         select
-            (
-                {is_paused}
-            ) as paused,
+            paused,
             case when array_ndims(marks) = 1 then marks end as marks,
             due_mark,
             case

@@ -11,6 +11,4 @@ cross join lateral (
     order by job.run_at
     limit 1
 ) as due
-where (
-    {is_paused}
-) is not true
+where known.paused is not true

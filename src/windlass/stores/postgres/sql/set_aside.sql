@@ -19,9 +19,7 @@ suspects as materialized (
         limit 1000
     ) as ready
     -- sound ones are not locked, since other claims would pass them by
-    where (
-        {is_paused}
-    ) is not true and (
+    where known.paused is not true and (
         {is_damaged}
     )
 ),

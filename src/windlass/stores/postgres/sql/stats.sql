@@ -44,9 +44,7 @@ from summed
 left join (
     select
         queue,
-        (
-            {is_paused}
-        ) as paused,
+        paused,
         marks,
         case
             -- damaged marks, which are no pairs, must not hide a job: without priorities they are not used
