@@ -18,6 +18,9 @@ local function cancel(id)
     if keep == nil then
         keep = ask.keep['']
     end
+    if keep and not can_end(job, 'cancelled') then
+        return 'not_found'
+    end
     leave(job)
     ends(job, 'cancelled', keep)
     return 'removed'

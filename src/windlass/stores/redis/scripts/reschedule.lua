@@ -10,7 +10,7 @@ local function reschedule(id)
     local job = read_job(id)
     if not job then
         return 'not_found'
-    elseif not is_waiting(job) then
+    elseif not is_waiting(job) or not can_wait(job) then
         return 'wrong_state'
     end
     leave(job)

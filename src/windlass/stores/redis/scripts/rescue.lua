@@ -9,8 +9,7 @@ local function keeps(queue)
     return keep
 end
 
-local function rescue(job)
-    local dead = ask.to == 'dead' or job.attempt >= job.max_attempts
+local function rescue(job, dead)
     end_delivery(job, 'rescued', ask.failure)
     count('rescued', job.queue, job.kind)
     -- who had it has lost it: when that settles, it is no repetition
@@ -44,8 +43,12 @@ local function take(id, queue, leased)
         return true
     end
     assert(job.queue == queue and job.state == 'running', 'its head or its state is damaged')
-    rescued[#rescued + 1] = rescue(job)
-    return true
+    local dead = ask.to == 'dead' or job.attempt >= job.max_attempts
+    local can_move = dead and (not keeps(queue) or can_end(job, 'dead')) or not dead and can_wait(job)
+    if can_move then
+        rescued[#rescued + 1] = rescue(job, dead)
+    end
+    return can_move
 end
 
 -- Let the history of a damaged job have its delivery, as that of any job which is rescued, where claim and history can be

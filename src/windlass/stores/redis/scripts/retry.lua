@@ -38,6 +38,8 @@ local function retry(id)
         return 'not_found'
     elseif job.state ~= 'dead' and job.state ~= 'cancelled' then
         return 'wrong_state'
+    elseif not can_end(job, job.state) or not can_wait(job) then
+        return 'wrong_state'
     elseif not takes_key_again(job) then
         return 'key_held'
     end

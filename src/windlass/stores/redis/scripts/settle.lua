@@ -90,6 +90,9 @@ local function settle(settlement)
             return conflict
         end
     end
+    if ENDS[verdict] and keep and not can_end(job, verdict) or not ENDS[verdict] and not can_wait(job) then
+        return 'lost'
+    end
     write[verdict](job, keep, settlement[5], settlement[6])
     if jobs then
         put(jobs, keyed)

@@ -8,6 +8,25 @@ local function forget_kind(queue, kind)
     end
 end
 
+-- whether each line is of its type that a job comes to, or leaves, when it starts to wait
+local waiting_of = {}
+local function can_wait(job)
+    local queue = job.queue
+    local ready = ready_key(queue, job.kind)
+    if waiting_of[ready] == nil then
+        waiting_of[ready] = is_sound(ready) and is_sound(P .. 'leased|' .. queue) and is_sound(P .. 'due|' .. queue)
+            and is_sound(P .. 'kinds|' .. queue, 'SCARD')
+    end
+    return waiting_of[ready]
+end
+
+-- the same of a job that ends, or that has ended
+local function can_end(job, state)
+    local queue = job.queue
+    return is_sound(P .. 'leased|' .. queue) and is_sound(P .. 'ended|' .. queue .. '|' .. state)
+        and (state ~= 'dead' or is_sound(P .. 'dead|' .. queue))
+end
+
 -- remove a waiting or finished job from the line of its state
 local function leave(job)
     local queue = job.queue
