@@ -24,8 +24,9 @@ from windlass.testing import FakeClock, SeededRng
 FENCE: Final = "fence"
 """The function by which settlements find their job, but for a plain success of a job that no other follows."""
 _STEP: Final = re.compile(
-    rf"^ *local function ({STARTS_WAITING}|{STARTS_RUNNING}|{STOPS_RUNNING}|{ENDS}|{FENCE})\(.*$", re.MULTILINE
+    rf"^ *(?:local function|--) ({STARTS_WAITING}|{STARTS_RUNNING}|{STOPS_RUNNING}|{ENDS}|{FENCE})[(:].*$", re.MULTILINE
 )
+"""The beginning of a step; enqueue_one.lua has one without a function."""
 _KEPT: Final = "steps_of_a_test"
 """The key of the steps that ran."""
 _decode: Final = msgspec.msgpack.Decoder(tuple[str, str, str, str]).decode
@@ -42,7 +43,7 @@ def _writing(step: re.Match[str]) -> str:
     # a fence has no job yet; that of enqueue_one.lua is an array
     job = "{}" if step[1] == FENCE else "job"
     values = f"'{step[1]}', job.queue or job[2] or '', job.kind or job[3] or '', job.state or ''"
-    return f"{step[0]} do local job = {job} redis.call('RPUSH', KEYS[1] .. '{_KEPT}', cmsgpack.pack({{{values}}})) end"
+    return f"{step[0]}\ndo local job = {job} redis.call('RPUSH', KEYS[1] .. '{_KEPT}', cmsgpack.pack({{{values}}})) end"
 
 
 @contextmanager

@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs steps gate damage each
+-- once: asked base lines news places jobs steps leaving sound_lines gate damage each
 -- Let waiting jobs run at ask.run_at, or now when there is none or it is past. The reply has for each what became of it, or
 -- {id, why} where it is damaged.
 if AWAY then
@@ -22,4 +22,5 @@ end
 local answers = {}
 each(ask.ids, answers, reschedule, as_damaged)
 finish()
+raise_if_broken()
 return cmsgpack.pack(answers)

@@ -1,4 +1,4 @@
--- once: asked base lines news places fields jobs body steps deliveries holders holds ends damage each drain aside
+-- once: asked base lines news places fields jobs body steps sound_lines deliveries holders holds ends damage each drain aside
 -- Take back claims whose lease ran out, or with ask.force all: of ask.queues or all, of ask.workers (a set) or all. The
 -- reply is {{id, state} for each, {id, why} for those among them that were damaged, and set aside}.
 local function keeps(queue)
@@ -98,4 +98,5 @@ for _, queue in ipairs(ask.queues or call('SMEMBERS', P .. 'queues')) do
     until left < wanted or #rescued >= ask.limit
 end
 finish()
+raise_if_broken()
 return cmsgpack.pack({rescued, damaged})

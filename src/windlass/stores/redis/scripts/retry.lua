@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs steps deliveries holders holds gate damage each
+-- once: asked base lines news places jobs steps leaving sound_lines deliveries holders holds gate damage each
 -- Give dead and cancelled jobs a full new budget, pending now. The reply has for each what became of it, or {id, why}
 -- where it is damaged.
 if AWAY then
@@ -55,4 +55,5 @@ end
 local answers = {}
 each(ask.ids, answers, retry, as_damaged)
 finish()
+raise_if_broken()
 return cmsgpack.pack(answers)

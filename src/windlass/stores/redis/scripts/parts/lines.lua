@@ -25,20 +25,6 @@ local function part(key, member)
     keep_back(removed, key, nil, member)
 end
 
-local sound = {}
-local broken
-
--- Whether the value of a line, or of another key by its command, is of its type. Where it is not, the caller writes nothing
--- of the job, and finish() ends the script in this error once all else is written: what it would return is not read then.
-local function is_sound(key, command)
-    if sound[key] == nil then
-        local found = redis.pcall(command or 'ZCARD', key)
-        sound[key] = type(found) ~= 'table'
-        broken = broken or not sound[key] and found
-    end
-    return sound[key]
-end
-
 local function change(command, changes)
     for key, line in pairs(changes) do
         for from = 1, line.n, AT_ONCE do

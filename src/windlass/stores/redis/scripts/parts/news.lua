@@ -48,10 +48,6 @@ local function finish()
     if #told > 0 then
         call('PUBLISH', CHANNEL, (ask.me or '') .. ' ' .. table.concat(told, ' '))
     end
-    if broken then
-        -- as a table it keeps its code
-        error({err = broken.err})
-    end
 end
 
 -- The caller tells its own process, after it has read the reply: so its news never comes before what it is about.
