@@ -1,7 +1,7 @@
 """Recorder of the Redis store: for the time of a block its scripts also write which of their steps run."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from hashlib import sha1
@@ -47,7 +47,7 @@ def _writing(step: re.Match[str]) -> str:
 
 
 @contextmanager
-def recording_scripts() -> Iterator[None]:
+def recording_scripts() -> Generator[None]:
     """Let the stores of this process run scripts that record their steps."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "script", recording_script)
@@ -88,7 +88,7 @@ class RedisRecording:
 
 
 @asynccontextmanager
-async def recorded_redis(clock: FakeClock) -> AsyncIterator[RedisRecording]:
+async def recorded_redis(clock: FakeClock) -> AsyncGenerator[RedisRecording]:
     """Open a store, and record the steps of its jobs."""
     with new_url() as url, recording_scripts():
         store = open_store(url, clock=clock, rng=SeededRng())
