@@ -1,7 +1,7 @@
 """Recorder of the Redis store: for the time of a block its scripts also write which of their steps run."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from hashlib import sha1
@@ -24,8 +24,9 @@ from windlass.testing import FakeClock, SeededRng
 FENCE: Final = "fence"
 """The function by which settlements find their job, but for a plain success of a job that no other follows."""
 _STEP: Final = re.compile(
-    rf"^ *local function ({STARTS_WAITING}|{STARTS_RUNNING}|{STOPS_RUNNING}|{ENDS}|{FENCE})\(.*$", re.MULTILINE
+    rf"^ *(?:local function|--) ({STARTS_WAITING}|{STARTS_RUNNING}|{STOPS_RUNNING}|{ENDS}|{FENCE})[(:].*$", re.MULTILINE
 )
+"""The beginning of a step; enqueue_one.lua has one without a function."""
 _KEPT: Final = "steps_of_a_test"
 """The key of the steps that ran."""
 _decode: Final = msgspec.msgpack.Decoder(tuple[str, str, str, str]).decode
@@ -42,11 +43,11 @@ def _writing(step: re.Match[str]) -> str:
     # a fence has no job yet; that of enqueue_one.lua is an array
     job = "{}" if step[1] == FENCE else "job"
     values = f"'{step[1]}', job.queue or job[2] or '', job.kind or job[3] or '', job.state or ''"
-    return f"{step[0]} do local job = {job} redis.call('RPUSH', KEYS[1] .. '{_KEPT}', cmsgpack.pack({{{values}}})) end"
+    return f"{step[0]}\ndo local job = {job} redis.call('RPUSH', KEYS[1] .. '{_KEPT}', cmsgpack.pack({{{values}}})) end"
 
 
 @contextmanager
-def recording_scripts() -> Iterator[None]:
+def recording_scripts() -> Generator[None]:
     """Let the stores of this process run scripts that record their steps."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "script", recording_script)
@@ -87,7 +88,7 @@ class RedisRecording:
 
 
 @asynccontextmanager
-async def recorded_redis(clock: FakeClock) -> AsyncIterator[RedisRecording]:
+async def recorded_redis(clock: FakeClock) -> AsyncGenerator[RedisRecording]:
     """Open a store, and record the steps of its jobs."""
     with new_url() as url, recording_scripts():
         store = open_store(url, clock=clock, rng=SeededRng())

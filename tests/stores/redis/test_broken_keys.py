@@ -1,7 +1,7 @@
 """Keys of the store and its queues whose value is not of their type: an error names each, and nothing is half done."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
@@ -10,13 +10,15 @@ from tests.redis.keys import keys_of, prefix_of, servers_of, with_options
 from tests.stores.redis.calls import LATER, MINUTE, NOW, opened, settlement, wanting
 from windlass.core.errors import OutcomeUnknown, StoreCorrupt
 from windlass.core.filters import JobFilter
-from windlass.core.job import PreparedJob
+from windlass.core.ids import JobId
+from windlass.core.job import Claim, Failure, PreparedJob
 from windlass.core.looks import AuditEntry, ServerRecord
-from windlass.core.requests import KvAny, KvWrite, RescueRequest
+from windlass.core.requests import KvAny, KvWrite, RescueRequest, Settled
 from windlass.core.retention import KEEP_ALL, Retention
 from windlass.core.stats import TimingCount
 from windlass.core.store import Store
 from windlass.core.unique import Unique
+from windlass.core.verdict import ToCancelled, ToDead, ToReleased, ToRetry, ToSnoozed, Verdict
 from windlass.testing.conformance.given import a_job, a_schedule
 
 
@@ -201,6 +203,74 @@ async def test_timings_are_added_up_beside_a_damaged_one(store: Store, keys: Key
 
     found = await store.timings(since=minute, until=minute + MINUTE)
     assert sorted((timing.kind, timing.attempts) for timing in found) == [("a", 4), ("c", 4)]
+
+
+class Moved(NamedTuple):
+    """Jobs of a queue: what is moved while a line of it is broken."""
+
+    store: Store
+    pending: list[JobId]
+    dead: list[JobId]
+    claim: Claim
+
+
+async def some_jobs(store: Store) -> Moved:
+    """Leave a pending, a dead and a running job."""
+    jobs = await store.enqueue([a_job("q", max_attempts=1), a_job("q"), a_job("q")])
+    [dead, running] = (await store.claim(wanting("q", limit=2))).jobs
+    await store.settle([settlement(dead, ToDead(FAILURE))])
+    return Moved(store, [jobs[2].id], [dead.job.id], running)
+
+
+def settles(verdict: Verdict) -> Callable[[Moved], Awaitable[object]]:
+    return lambda given: given.store.settle([settlement(given.claim, verdict)])
+
+
+def rescues(**options: Any) -> Callable[[Moved], Awaitable[object]]:  # noqa: ANN401
+    return lambda given: given.store.rescue(RescueRequest(force=True, **options), KEEP_ALL)
+
+
+FAILURE: Final = Failure("no")
+MOVES: Final[dict[str, tuple[Callable[[Moved], Awaitable[object]], tuple[str, ...]]]] = {
+    "cancel": (lambda given: given.store.cancel(given.pending, KEEP_ALL), ("ended|q|cancelled",)),
+    "retry": (lambda given: given.store.retry(given.dead), ("ended|q|dead", "dead|q", "ready|q|", "kinds|q")),
+    "reschedule": (lambda given: given.store.reschedule(given.pending, LATER), ("due|q",)),
+    "rescue": (rescues(), ("ready|q|", "kinds|q")),
+    "rescue to dead": (rescues(to="dead"), ("ended|q|dead", "dead|q")),
+    "nack": (settles(ToRetry(MINUTE, FAILURE)), ("leased|q", "due|q")),
+    "snooze": (settles(ToSnoozed(MINUTE)), ("due|q",)),
+    "release": (settles(ToReleased()), ("ready|q|", "kinds|q")),
+    "dead letter": (settles(ToDead(FAILURE)), ("leased|q", "ended|q|dead", "dead|q")),
+    "cancelled": (settles(ToCancelled("why")), ("ended|q|cancelled",)),
+}
+
+
+@pytest.mark.parametrize("move, key", [(move, key) for move in MOVES for key in MOVES[move][1]])
+async def test_nothing_is_written_of_a_job_whose_line_is_broken(store: Store, keys: Keys, move: str, key: str) -> None:
+    given = await some_jobs(store)
+    keys.breaks(key)
+    before = keys.left()
+
+    with pytest.raises((StoreCorrupt, OutcomeUnknown)) as told:
+        await MOVES[move][0](given)
+
+    assert f"{key} is a stream instead of a " in f"{told.value} {told.value.__cause__}"
+    assert keys.left() == before
+
+
+async def test_other_queues_are_settled_beside_one_with_a_broken_line(store: Store, keys: Keys) -> None:
+    await store.enqueue([a_job("q"), a_job("other")])
+    claims = (await store.claim(wanting("q", "other", limit=2))).jobs
+    keys.breaks("due|q")
+
+    with pytest.raises(OutcomeUnknown):
+        await store.settle([settlement(claim, ToSnoozed(MINUTE)) for claim in claims])
+
+    keys.write("DEL", "due|q")
+    found = {stats.queue: (stats.running, stats.scheduled) for stats in await store.stats()}
+    assert found == {"q": (1, 0), "other": (0, 1)}
+    again = await store.settle([settlement(claim, ToSnoozed(MINUTE)) for claim in claims])
+    assert set(again) == {Settled.DONE, Settled.REPEATED}
 
 
 async def test_a_rescue_names_a_broken_line(store: Store, keys: Keys) -> None:

@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs steps holders holds ends gate damage each
+-- once: asked base lines news places jobs leaving sound_lines holders holds ends gate damage each
 -- End waiting jobs and flag running ones; ask.keep tells by queue whether a cancelled job is kept. The reply has for each
 -- what became of it, or {id, why} where it is damaged.
 if AWAY then
@@ -18,6 +18,9 @@ local function cancel(id)
     if keep == nil then
         keep = ask.keep['']
     end
+    if keep and not can_end(job, 'cancelled') then
+        return 'not_found'
+    end
     leave(job)
     ends(job, 'cancelled', keep)
     return 'removed'
@@ -26,4 +29,5 @@ end
 local answers = {}
 each(ask.ids, answers, cancel, as_damaged)
 finish()
+raise_if_broken()
 return cmsgpack.pack(answers)

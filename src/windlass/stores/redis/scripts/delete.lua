@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs steps damage each
+-- once: asked base lines news places jobs leaving damage each
 -- Delete finished jobs. The reply has for each what became of it, or {id, why} where it is damaged, and not in the line of
 -- an end.
 local function delete(id)
@@ -8,7 +8,6 @@ local function delete(id)
     elseif not is_finished(job) then
         return 'wrong_state'
     end
-    leave(job)
     remove_job(job)
     return 'done'
 end

@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs steps holders holds kv numbers damage ids enqueuing keyed gate
+-- once: asked base lines news places jobs steps leaving holders holds kv numbers damage ids enqueuing keyed gate
 -- Put jobs in line, all or none. The reply is that of enqueue.lua, or for a conflict of keys {false, key, holder, why}.
 if AWAY then
     return AWAY, false

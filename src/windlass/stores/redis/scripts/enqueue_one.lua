@@ -39,21 +39,16 @@ end
 local try = redis.pcall
 local jobs, kinds, ready = P .. 'jobs|' .. queue, P .. 'kinds|' .. queue, P .. 'ready|' .. queue .. '|' .. kind
 local totals = P .. 'totals|' .. queue
+local is_sound, seq = pcall(next_numbers, 1)
 local place, in_jobs, in_kinds, in_ready, total, in_queues
-
--- the step of steps.lua for this job, as far as it comes: a new pending job has its state by its lines alone
-local function starts_waiting(seq)
+if is_sound then
+    -- starts_waiting: the step of steps.lua for this job, whose state is in its lines alone; a function would take a tenth
     place = struct.pack('>I4I8I8', job[5], now, seq) .. id
     in_jobs = try('ZADD', jobs, seq, id)
     in_kinds = try('SADD', kinds, kind)
     in_ready = try('ZADD', ready, 0, place)
     total = try('HINCRBY', totals, 'enqueued', 1)
     in_queues = total == 1 and try('SADD', P .. 'queues', queue)
-end
-
-local is_sound, seq = pcall(next_numbers, 1)
-if is_sound then
-    starts_waiting(seq)
 end
 if not is_sound or type(in_jobs) == 'table' or type(in_kinds) == 'table' or type(in_ready) == 'table'
     or type(in_queues) == 'table' or type(total) == 'table'

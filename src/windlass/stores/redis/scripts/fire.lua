@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs steps holders holds kv numbers damage ids enqueuing keyed schedules gate
+-- once: asked base lines news places jobs steps leaving holders holds kv numbers damage ids enqueuing keyed schedules gate
 -- Enqueue the jobs of a schedule and move its next run on, both or neither. The reply is {outcome, last job}, or a
 -- conflict of keys or ids: {"conflict", key, holder, why}, {"conflict", id, queue, kind, tenant}.
 if AWAY then

@@ -1,4 +1,4 @@
--- parts: asked base lines news places jobs steps holders holds kv schedules damage each
+-- parts: asked base lines news places jobs leaving holders holds kv schedules damage each
 -- Forget what another store has now: jobs by their ids, those that wait, keys by the names of their holders, values and
 -- schedules. With ask.move only while the jobs of this store go by that move. The reply is whether they do, or
 -- {id, why} of a job that is damaged.
@@ -13,7 +13,6 @@ each(ask.jobs, kept, function(id)
         if job.hold and holds_it(job) then
             forget_holder(job.hold[1])
         end
-        leave(job)
         remove_job(job)
     end
 end, as_damaged)

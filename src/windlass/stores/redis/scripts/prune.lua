@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs steps damage each drain
+-- once: asked base lines news places jobs leaving damage each drain
 -- Delete finished records past their retention, the oldest first. ask.keep has by queue ('' for all others) the spans
 -- by state, none where they stay for ever; ask.most bounds the records per queue and end. The reply is how many.
 local done = 0
@@ -17,7 +17,6 @@ local function remove(queue, ended, limit, page)
         if not job then
             return forget(id)
         end
-        leave(job)
         remove_job(job)
         return true
     end, forget)

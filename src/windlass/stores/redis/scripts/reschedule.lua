@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs steps gate damage each
+-- once: asked base lines news places jobs steps leaving sound_lines gate damage each
 -- Let waiting jobs run at ask.run_at, or now when there is none or it is past. The reply has for each what became of it, or
 -- {id, why} where it is damaged.
 if AWAY then
@@ -10,7 +10,7 @@ local function reschedule(id)
     local job = read_job(id)
     if not job then
         return 'not_found'
-    elseif not is_waiting(job) then
+    elseif not is_waiting(job) or not can_wait(job) then
         return 'wrong_state'
     end
     leave(job)
@@ -22,4 +22,5 @@ end
 local answers = {}
 each(ask.ids, answers, reschedule, as_damaged)
 finish()
+raise_if_broken()
 return cmsgpack.pack(answers)

@@ -1,4 +1,4 @@
--- once: asked base lines news places fields jobs body steps deliveries holders holds ends damage each drain aside
+-- once: asked base lines news places fields jobs body steps sound_lines deliveries holders holds ends damage each drain aside
 -- Take back claims whose lease ran out, or with ask.force all: of ask.queues or all, of ask.workers (a set) or all. The
 -- reply is {{id, state} for each, {id, why} for those among them that were damaged, and set aside}.
 local function keeps(queue)
@@ -9,8 +9,7 @@ local function keeps(queue)
     return keep
 end
 
-local function rescue(job)
-    local dead = ask.to == 'dead' or job.attempt >= job.max_attempts
+local function rescue(job, dead)
     end_delivery(job, 'rescued', ask.failure)
     count('rescued', job.queue, job.kind)
     -- who had it has lost it: when that settles, it is no repetition
@@ -44,8 +43,12 @@ local function take(id, queue, leased)
         return true
     end
     assert(job.queue == queue and job.state == 'running', 'its head or its state is damaged')
-    rescued[#rescued + 1] = rescue(job)
-    return true
+    local dead = ask.to == 'dead' or job.attempt >= job.max_attempts
+    local can_move = dead and (not keeps(queue) or can_end(job, 'dead')) or not dead and can_wait(job)
+    if can_move then
+        rescued[#rescued + 1] = rescue(job, dead)
+    end
+    return can_move
 end
 
 -- Let the history of a damaged job have its delivery, as that of any job which is rescued, where claim and history can be
@@ -95,4 +98,5 @@ for _, queue in ipairs(ask.queues or call('SMEMBERS', P .. 'queues')) do
     until left < wanted or #rescued >= ask.limit
 end
 finish()
+raise_if_broken()
 return cmsgpack.pack({rescued, damaged})

@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs steps deliveries holders holds gate damage each
+-- once: asked base lines news places jobs steps leaving sound_lines deliveries holders holds gate damage each
 -- Give dead and cancelled jobs a full new budget, pending now. The reply has for each what became of it, or {id, why}
 -- where it is damaged.
 if AWAY then
@@ -38,6 +38,8 @@ local function retry(id)
         return 'not_found'
     elseif job.state ~= 'dead' and job.state ~= 'cancelled' then
         return 'wrong_state'
+    elseif not can_end(job, job.state) or not can_wait(job) then
+        return 'wrong_state'
     elseif not takes_key_again(job) then
         return 'key_held'
     end
@@ -53,4 +55,5 @@ end
 local answers = {}
 each(ask.ids, answers, retry, as_damaged)
 finish()
+raise_if_broken()
 return cmsgpack.pack(answers)

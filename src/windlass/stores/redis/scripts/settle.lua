@@ -1,4 +1,4 @@
--- once: asked base lines news places jobs steps deliveries holders holds kv numbers damage ids enqueuing keyed ends each settled
+-- once: asked base lines news places jobs steps leaving sound_lines deliveries holders holds kv numbers damage ids enqueuing keyed ends each settled
 -- Write how claims ended, each as one step of its own; one is {id, token, keep, verdict, two values that belong to it, then,
 -- kv}, shorter where nothing follows. The reply has for each "done", "repeated", "lost", the conflict that refused it,
 -- {key, holder, why} or {id, queue, kind, tenant}, or what is said of a damaged job, {id, why}; or it is true: all are done.
@@ -90,6 +90,9 @@ local function settle(settlement)
             return conflict
         end
     end
+    if ENDS[verdict] and keep and not can_end(job, verdict) or not ENDS[verdict] and not can_wait(job) then
+        return 'lost'
+    end
     write[verdict](job, keep, settlement[5], settlement[6])
     if jobs then
         put(jobs, keyed)
@@ -98,4 +101,6 @@ local function settle(settlement)
     return 'done'
 end
 
-return settle_each(settle)
+local reply, is_kept = settle_each(settle)
+raise_if_broken()
+return reply, is_kept

@@ -59,6 +59,12 @@ local function fence(id, token)
     return job
 end
 
+local function forget_kind(queue, kind)
+    if call('EXISTS', ready_key(queue, kind)) == 0 then
+        call('SREM', P .. 'kinds|' .. queue, kind)
+    end
+end
+
 local function is_finished(job)
     return job.state == 'succeeded' or job.state == 'dead' or job.state == 'cancelled'
 end

@@ -2,30 +2,6 @@
 -- stops_running and ends, which are in ends.lua. A job is a table as of read_job; its `state` is the one before the step,
 -- nil for a new job. The job is out of the line of that state before it starts to wait, starts to run or ends.
 
-local function forget_kind(queue, kind)
-    if call('EXISTS', ready_key(queue, kind)) == 0 then
-        call('SREM', P .. 'kinds|' .. queue, kind)
-    end
-end
-
--- remove a waiting or finished job from the line of its state
-local function leave(job)
-    local queue = job.queue
-    -- it may have come there by this script
-    flush()
-    if job.state == 'pending' then
-        call('ZREM', ready_key(queue, job.kind), place_of(job))
-        forget_kind(queue, job.kind)
-    elseif job.state == 'scheduled' then
-        call('ZREM', P .. 'due|' .. queue, job.id)
-    else
-        call('ZREM', P .. 'ended|' .. queue .. '|' .. job.state, job.id)
-        if job.state == 'dead' then
-            call('ZREM', P .. 'dead|' .. queue, job.id)
-        end
-    end
-end
-
 local function packed_claim(job)
     return cmsgpack.pack(job.token, job.attempt, job.delivery, job.claimed_at, job.worker)
 end
@@ -58,12 +34,3 @@ local function starts_running(job, claim, expires)
     join(P .. 'leased|' .. job.queue, expires, job.id)
 end
 
--- delete a job that is in the line of no state
-local function remove_job(job)
-    part(P .. 'jobs|' .. job.queue, job.id)
-    if job.has_no_lists then
-        call('DEL', job.hash)
-    else
-        call('DEL', job.hash, P .. 'history|' .. job.id, P .. 'log|' .. job.id)
-    end
-end
