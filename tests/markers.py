@@ -74,7 +74,7 @@ def mark(items: Iterable[pytest.Item]) -> None:
         store = _store_of(item)
         if store in VARIANTS:
             item.add_marker(pytest.mark.variant)
-        elif store not in {None, "memory"}:
+        elif store is not None and store != "memory":
             test = item.nodeid.partition("[")[0]
             if (test, store) in shown:
                 item.add_marker(pytest.mark.exhaustive)

@@ -1,17 +1,19 @@
-"""Callers who go away in the middle of a call: their reply is never read by the next one."""
+"""Many callers of whom some go away, and callers who go away while their connection is opened.
+
+Those who go away in the middle of any call are in `tests/stores/test_faults_cancelled.py`.
+"""
 
 import asyncio
 import random
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from tests.redis.keys import with_options
-from tests.stores.redis.calls import LOOKS, WRITES, Call, Scenario, left, opened
+from tests.stores.redis.calls import opened
 from tests.stores.redis.inside import idle_wires
-from tests.stores.redis.owners import strays
 from windlass.core.requests import KvWrite
 from windlass.core.store import Store
 from windlass.testing.conformance.failing import cancelled_at
@@ -34,46 +36,6 @@ async def get_own_answers(store: Store) -> None:
     answers = await asyncio.gather(*(store.kv_get([b"key %d" % number]) for number in range(KEYS)))
 
     assert answers == [[b"value %d" % number] for number in range(KEYS)]
-
-
-async def made(store: Store, call: Call) -> Any:  # noqa: ANN401 - whatever is answered
-    return await call(store)
-
-
-@pytest.mark.parametrize("look", LOOKS)
-async def test_whoever_comes_after_a_look_that_was_cancelled_at_any_step_gets_its_own_answer(
-    narrow: Store, look: str
-) -> None:
-    step = 1
-    while await cancelled_at(step, made(narrow, LOOKS[look])):
-        await get_own_answers(narrow)
-        step += 1
-        assert step < MOST_STEPS
-
-    assert step > 1
-
-
-@pytest.mark.parametrize("scenario", WRITES, ids=lambda scenario: scenario.__name__)
-async def test_a_call_that_was_cancelled_at_any_step_is_done_once_or_not_at_all_and_answers_nobody_else(
-    narrow: Store, store: Store, url: str, scenario: Scenario
-) -> None:
-    call = await scenario(store, "name00x")
-    not_done = await left(store, url, "name00x")
-    await call(narrow)
-    done = await left(store, url, "name00x")
-
-    step, hit = 0, True
-    while hit:
-        step += 1
-        name = f"name{step:02d}x"
-        hit = await cancelled_at(step, made(narrow, await scenario(store, name)))
-        await get_own_answers(narrow)
-
-        assert await left(store, url, name) in (not_done, done)
-        assert step < MOST_STEPS
-
-    assert step > 1
-    assert strays(url) == []
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
