@@ -123,7 +123,7 @@ async def test_a_pause_stays_when_the_schema_is_brought_up_and_an_older_release_
 
 
 async def test_the_column_that_processes_of_before_read_follows_the_settings(store: Store, schema: str) -> None:
-    found = []
+    found: list[tuple[object, ...]] = []
     changes: list[tuple[StoredSettings, Layer]] = [(PAUSED, "declared"), (RESUMED, "override"), (PAUSED, "override")]
     for settings, layer in changes:
         await store.do(SetQueueSettings("q", settings, layer))
