@@ -1,1 +1,1 @@
-"""What stores on a server are built of: records as texts, calls that go out together, connections that are shared."""
+"""What several stores are built of: records and moves, calls that go out together, connections that are shared."""

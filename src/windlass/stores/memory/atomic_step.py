@@ -8,18 +8,19 @@ from types import TracebackType
 
 from windlass.core.clock import Clock, Rng
 from windlass.core.topics import Hub
+from windlass.kit.house import House
 from windlass.kit.moves.scheduling import Schedules
-from windlass.stores.memory.house import House
 from windlass.stores.memory.table import Table
 
 
 class MemoryState:
     """All records of a store in memory, and the time of the step in progress."""
 
-    __slots__ = ("house", "now", "rng", "schedules", "table")
+    __slots__ = ("house", "keyspace", "now", "rng", "schedules", "table")
 
     def __init__(self, rng: Rng, now: datetime) -> None:
         self.table = Table()
+        self.keyspace = self.table.keyspace
         self.house = House()
         self.schedules = Schedules(self.table, {}, count(1).__next__)
         self.rng = rng

@@ -50,7 +50,7 @@ def promote_queue(state: MemoryState, queue: Queue, limit: int | None = None) ->
 
 def prune(state: MemoryState, command: PruneRecords) -> int:
     """Delete finished records past their retention, the oldest first, and housekeeping records; count the jobs."""
-    state.house.prune(state.table, state.now)
+    state.house.prune(state.table.holds, (queue.tally for queue in state.table.queues.values()), state.now)
     done = 0
     for queue in state.table.queues.values():
         for end in ENDS:

@@ -11,17 +11,16 @@ from typing import Final
 from windlass.core import queries
 from windlass.core.duration import ZERO, from_micros, to_micros
 from windlass.core.filters import JobFilter
-from windlass.core.ids import JobId
 from windlass.core.job import Job
-from windlass.core.looks import AuditEntry, DeadJob, Death, Finding, Glance, JobPage, Place, ServerRecord
+from windlass.core.looks import DeadJob, Death, Finding, JobPage, Place
+from windlass.core.moving import Packed
 from windlass.core.queue_settings import NO_SETTINGS, StoredSettings
-from windlass.core.schedule import DueSchedules, ScheduleList
 from windlass.core.states import State
-from windlass.core.stats import KindStats, MinuteCounts, QueueStats, TimingCount, Totals
+from windlass.core.stats import KindStats, MinuteCounts, QueueStats, Totals
 from windlass.core.store_calls import table_of
-from windlass.kit.moves import looking
+from windlass.kit.moves import looking, moving
+from windlass.kit.moves import queries as moves
 from windlass.kit.moves.record import Record
-from windlass.stores.memory import store_move
 from windlass.stores.memory.atomic_step import AtomicStep, MemoryState
 from windlass.stores.memory.queues import Queue
 from windlass.stores.memory.table import Table
@@ -31,18 +30,6 @@ AT_ONCE: Final = 4 * 1024 * 1024
 """Bytes that one step scans, about a millisecond: no other call is answered meanwhile."""
 PER_JOB: Final = 4 * 1024
 """What a job counts for that is looked at, beside the bytes of its payload."""
-
-
-def get(state: MemoryState, query: queries.GetJobs) -> list[Job | None]:
-    """Return jobs with their history and log."""
-    found = [state.table.jobs.get(job_id) for job_id in query.ids]
-    return [None if record is None else record.whole_job() for record in found]
-
-
-def glance(state: MemoryState, query: queries.GetGlances) -> dict[JobId, Glance]:
-    """Return the state of each of these jobs."""
-    found = [(job_id, state.table.jobs.get(job_id)) for job_id in query.ids]
-    return {job_id: looking.glance(record) for job_id, record in found if record is not None}
 
 
 async def jobs(step: AtomicStep, query: queries.ListJobs) -> list[Job]:
@@ -182,36 +169,10 @@ def minutes(state: MemoryState, query: queries.GetMinutes) -> list[MinuteCounts]
     )
 
 
-def timings(state: MemoryState, query: queries.GetTimings) -> list[TimingCount]:
-    """Return how long attempts took in each minute."""
-    return state.house.timings_between(query.since, query.until)
-
-
-def servers(state: MemoryState, query: queries.ListServers) -> list[ServerRecord]:
-    """Return every server, in order of id."""
-    del query
-    return sorted(state.house.servers.values(), key=lambda server: server.id)
-
-
 def ended_servers(state: MemoryState, query: queries.ListEndedServers) -> list[str]:
     """Return none: every server of this store is in this process, which lives."""
     del state, query
     return []
-
-
-def schedules(state: MemoryState, query: queries.ListSchedules) -> ScheduleList:
-    """Return the schedules, or those with these ids, and the store's time."""
-    return ScheduleList(state.now, state.schedules.chosen(query.ids))
-
-
-def due_schedules(state: MemoryState, query: queries.ListDueSchedules) -> DueSchedules:
-    """Return schedules that are due and not paused."""
-    return state.schedules.due(query.declared, query.limit, state.now)
-
-
-def audit(state: MemoryState, query: queries.ListAudit) -> list[AuditEntry]:
-    """Return the newest entries first."""
-    return state.house.audit[::-1][: query.limit]
 
 
 def stranded(state: MemoryState, query: queries.CountStranded) -> int:
@@ -233,42 +194,29 @@ def check(state: MemoryState, query: queries.CheckStore) -> list[Finding]:
     ]
 
 
-def get_kv(state: MemoryState, query: queries.GetKv) -> list[bytes | None]:
-    """Return the caller's own values."""
-    return [state.table.keyspace.get(key) for key in query.keys]
+def pack(state: MemoryState, query: queries.PackJobs) -> Packed:
+    """Return the first waiting jobs of a queue, in the order of their enqueue."""
+    waiting = (record for record in state.table.after(None) if record.queue == query.queue and record.state.waiting)
+    return moving.pack(state.table.holds, islice(waiting, query.limit), state.now)
 
 
-def scan_kv(state: MemoryState, query: queries.ScanKv) -> list[tuple[bytes, bytes]]:
-    """Return pairs whose key begins with the prefix."""
-    return state.table.keyspace.scan(query.prefix, query.after, query.limit)
-
-
-QUERIES: Final = table_of(
-    queries.GetJobs.by(get),
-    queries.GetGlances.by(glance),
-    queries.ListDeadJobs.by(dead),
-    queries.GetPosition.by(position),
-    queries.GetDueTime.by(due_in),
-    queries.GetStats.by(stats),
-    queries.GetQueueSettings.by(queue_settings),
-    queries.ListKinds.by(kinds),
-    queries.CountWaiting.by(waiting),
-    queries.GetMinutes.by(minutes),
-    queries.GetTimings.by(timings),
-    queries.ListServers.by(servers),
-    queries.ListEndedServers.by(ended_servers),
-    queries.ListSchedules.by(schedules),
-    queries.ListDueSchedules.by(due_schedules),
-    queries.ListAudit.by(audit),
-    queries.CountStranded.by(stranded),
-    queries.CheckStore.by(check),
-    queries.GetKv.by(get_kv),
-    queries.ScanKv.by(scan_kv),
-    queries.GetMoved.by(store_move.moved),
-    queries.PackJobs.by(store_move.pack),
-    queries.GetUnpacked.by(store_move.unpacked),
-    queries.ListTimedKeys.by(store_move.timed_keys),
-)
+QUERIES: Final = {
+    **moves.QUERIES,
+    **table_of(
+        queries.ListDeadJobs.by(dead),
+        queries.GetPosition.by(position),
+        queries.GetDueTime.by(due_in),
+        queries.GetStats.by(stats),
+        queries.GetQueueSettings.by(queue_settings),
+        queries.ListKinds.by(kinds),
+        queries.CountWaiting.by(waiting),
+        queries.GetMinutes.by(minutes),
+        queries.ListEndedServers.by(ended_servers),
+        queries.CountStranded.by(stranded),
+        queries.CheckStore.by(check),
+        queries.PackJobs.by(pack),
+    ),
+}
 """The function that executes each query of one step."""
 
 LONG_QUERIES: Final = table_of(

@@ -11,7 +11,7 @@ from windlass.core.states import ENDS, State
 from windlass.core.stats import KindStats, QueueStats, Totals
 from windlass.core.topics import queue_topic
 from windlass.kit.moves.record import NOWHERE, Record
-from windlass.stores.memory.tally import Tally
+from windlass.kit.tally import Tally
 from windlass.stores.memory.timeline import Timeline
 
 

@@ -15,9 +15,10 @@ from windlass.core.requests import Claimed, ClaimRequest, Settlement, SettleResu
 from windlass.core.store import Features, Store
 from windlass.core.store_calls import Command, Query, RepeatSafety, check_tables
 from windlass.core.topics import Hub, Topic
+from windlass.kit.house import Receipt
+from windlass.kit.moves import commands as moves
 from windlass.stores.memory import commands, queries
 from windlass.stores.memory.atomic_step import AtomicStep, MemoryState
-from windlass.stores.memory.house import Receipt
 
 C = TypeVar("C", bound=Command[Any])
 R = TypeVar("R")
@@ -85,7 +86,7 @@ class MemoryStore(Store):
 
     async def enqueue(self, jobs: Sequence[PreparedJob], *, request_id: str | None = None) -> list[Enqueued]:
         """Enqueue jobs, all or none."""
-        return self._execute(commands.enqueue, EnqueueJobs(jobs), request_id)
+        return self._execute(moves.enqueue, EnqueueJobs(jobs), request_id)
 
     async def claim(self, request: ClaimRequest, *, request_id: str | None = None) -> Claimed:
         """Give ready jobs to the caller; a repeat gives those that are still held."""
@@ -93,7 +94,7 @@ class MemoryStore(Store):
 
     async def settle(self, settlements: Sequence[Settlement], *, request_id: str | None = None) -> list[SettleResult]:
         """Write how claims ended."""
-        return self._execute(commands.settle, SettleClaims(settlements), request_id)
+        return self._execute(moves.settle, SettleClaims(settlements), request_id)
 
     async def do(self, command: Command[R], *, request_id: str | None = None) -> R:
         """Execute a command."""

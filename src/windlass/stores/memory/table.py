@@ -8,10 +8,10 @@ from itertools import count, islice
 from windlass.core.ids import JobId
 from windlass.core.job import PreparedJob
 from windlass.core.topics import Topic
+from windlass.kit.keyspace import KeySpace
 from windlass.kit.moves import table
 from windlass.kit.moves.holds import Holds
 from windlass.kit.moves.record import Record, new_record
-from windlass.stores.memory.keyspace import KeySpace
 from windlass.stores.memory.queues import Queue
 
 SLACK = 1000

@@ -246,6 +246,18 @@ async def test_follow_up_jobs_and_kv_commit_with_the_settlement(client: Client, 
 
 
 @EVERY_END
+async def test_kv_of_a_settlement_is_written_after_its_then_jobs(client: Client, store: Store, settle: Settle) -> None:
+    await client.enqueue("email", b"", max_attempts=1)
+    claim = await claimed(client, "email")
+
+    async with at_once(store):
+        then = [NewJob("next", b"", kv={"a": b"of the job", "b": b"of the job", "c": b"of the job"})]
+        await settle(client, claim, then, {"a": b"of the settlement", "b": None})
+
+        assert await client.kv.scan() == [(b"a", b"of the settlement"), (b"c", b"of the job")]
+
+
+@EVERY_END
 async def test_nothing_of_a_stale_settlement_is_written(
     client: Client, store: Store, reach: Reach, settle: Settle
 ) -> None:

@@ -11,7 +11,8 @@ from windlass.core.looks import AuditEntry, ServerRecord
 from windlass.core.moving import Moved, Unpacked
 from windlass.core.stats import TimingCount
 from windlass.core.store_calls import Command
-from windlass.stores.memory.table import Table
+from windlass.kit.moves.holds import Holds
+from windlass.kit.tally import Tally
 
 Timing: TypeAlias = tuple[datetime, str, str, Literal["waited", "ran"], int]
 """What is counted: minute, queue, kind, what and range of a `TimingCount`."""
@@ -73,15 +74,15 @@ class House:
         """Return what is kept of these minutes, in order."""
         return sorted(TimingCount(*of, count) for of, count in self.timings.items() if since <= of[0] < until)
 
-    def prune(self, table: Table, now: datetime) -> None:
-        """Forget what is past its time."""
-        table.holds.prune(now)
+    def prune(self, holds: Holds, tallies: Iterable[Tally], now: datetime) -> None:
+        """Forget what is past its time, here, among the unique keys and in the counts of queues."""
+        holds.prune(now)
         self.receipts = {key: kept for key, kept in self.receipts.items() if kept.at > now - RECEIPTS_KEPT}
         self._locks = {name: lock for name, lock in self._locks.items() if lock[1] > now}
         self.servers = {key: server for key, server in self.servers.items() if server.seen_at > now - SERVERS_KEPT}
         self.timings = Counter({of: count for of, count in self.timings.items() if of[0] > now - MINUTES_KEPT})
-        for queue in table.queues.values():
-            queue.tally.forget(now - MINUTES_KEPT)
+        for tally in tallies:
+            tally.forget(now - MINUTES_KEPT)
 
     def _holder(self, name: str, now: datetime) -> str | None:
         holder, ends_at = self._locks.get(name, (None, now))
