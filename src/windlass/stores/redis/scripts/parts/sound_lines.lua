@@ -5,9 +5,9 @@ local broken
 
 -- Whether the value of a line, or of another key by its command, is of its type. Where it is not, the caller writes nothing
 -- of the job, and raise_if_broken() ends the script in this error once all else is written: what it returns is not read.
-local function is_sound(key, command)
+local function is_sound(key, command, ...)
     if sound[key] == nil then
-        local found = redis.pcall(command or 'ZCARD', key)
+        local found = redis.pcall(command or 'ZCARD', key, ...)
         sound[key] = type(found) ~= 'table'
         broken = broken or not sound[key] and found
     end
@@ -21,7 +21,7 @@ local function can_wait(job)
     local ready = ready_key(queue, job.kind)
     if waiting_of[ready] == nil then
         waiting_of[ready] = is_sound(ready) and is_sound(P .. 'leased|' .. queue) and is_sound(P .. 'due|' .. queue)
-            and is_sound(P .. 'kinds|' .. queue, 'SCARD')
+            and is_sound(P .. 'kinds|' .. queue, 'SISMEMBER', job.kind)
     end
     return waiting_of[ready]
 end
