@@ -100,7 +100,7 @@ def value_of(field: str, what: str) -> bytes | None:
         (BYTES, OF_BYTES),
         (LISTS, OF_LISTS),
         (("headers",), OF_HEADERS),
-        (("cancel_requested",), OF_BOOLEANS),
+        (("cancel_requested", "has_followers"), OF_BOOLEANS),
     )
     of_type = [values[what] for fields, values in special if field in fields and what in values]
     return of_type[0] if of_type else OF_ANY.get(what)
@@ -109,7 +109,7 @@ def value_of(field: str, what: str) -> bytes | None:
 STORE: Final = DamagedStore(
     name="slatedb+memory",
     title="SlateDB",
-    fields=(*FIELDS[:-1], *APART),
+    fields=(*(field for field in FIELDS if field != "damage"), *APART),
     needed_by={"ack": ("token",), "nack": ("token",), "move": ("kind",)},
     damager=damager,
 )
