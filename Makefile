@@ -28,7 +28,7 @@ VENV ?= .venv-$(notdir $(PYTHON))
 endif
 
 # What `make test` leaves out; pyproject.toml says what each of these markers means.
-QUICK := not (variant or exhaustive or fault or program or slow)
+QUICK := not (on_request or variant or exhaustive or fault or program or slow)
 
 RUN := $(VENV)/bin/python
 UV := .tools/bin/uv
@@ -59,8 +59,8 @@ screenshots: $(VENV)/.ready ## take the pictures of the dashboard that the docs 
 test: $(VENV)/.ready ## run the tests that take four minutes: every behaviour on every store
 	$(RUN) -W error -m pytest -n $(WORKERS) -m "$(QUICK)" $(ARGS)
 
-test-all: $(VENV)/.ready ## run all tests
-	$(RUN) -W error -m pytest -n $(WORKERS) $(ARGS)
+test-all: $(VENV)/.ready ## run all tests but those marked `on_request`
+	$(RUN) -W error -m pytest -n $(WORKERS) -m "not on_request" $(ARGS)
 
 test-lowest: ## run the tests with the oldest versions that pyproject.toml allows
 	UV_RESOLUTION=lowest-direct $(MAKE) test VENV=$(VENV)-lowest

@@ -51,6 +51,8 @@ SERVED: Final = tuple(_BEHIND)
 VARIANTS: Final = () if _ASKED else ("redis+spread", "slatedb+file", "slatedb+s3", "http+slatedb", "http+sqlite")
 """Stores that differ from others by where jobs are kept, by the names of their keys, or by the way there: tests on them
 are marked `variant`."""
+ON_REQUEST: Final = ("slatedb+file", "http+slatedb", "http+sqlite")
+"""Variants of which each part is in another store: the conformance suite on them is run when it is asked for."""
 STORES: Final = _ASKED or ("memory", "sqlite", "postgres", "redis", "slatedb+memory", "http+memory", *VARIANTS)
 _numbers: Final = count(1)
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from tests.each_store import STORES, VARIANTS
+from tests.each_store import ON_REQUEST, STORES, VARIANTS
 
 MARKED: Final = {
     "engine": tuple(
@@ -74,6 +74,9 @@ def mark(items: Iterable[pytest.Item]) -> None:
         store = _store_of(item)
         if store in VARIANTS:
             item.add_marker(pytest.mark.variant)
+            of_the_suite = item.obj.__module__.startswith(("windlass.testing.conformance.", "tests.client."))
+            if of_the_suite and (store in ON_REQUEST or item.get_closest_marker("engine")):
+                item.add_marker(pytest.mark.on_request)
         elif store is not None and store != "memory":
             test = item.nodeid.partition("[")[0]
             if (test, store) in shown:

@@ -37,7 +37,7 @@ def test_a_fleet_gets_over_dead_servers_sessions_and_databases(tmp_path: Path) -
     assert_holds(fleet.prove(tmp_path, plan))
 
 
-@pytest.mark.slow  # half a minute and more
+@pytest.mark.on_request  # half a minute and more
 def test_without_the_fence_a_fleet_that_stands_still_is_found_out(tmp_path: Path) -> None:
     plan = fleet.Plan(
         jobs=600, servers=2, producers=2, kills=0, standstills=1, cuts=0, crashes=0, ahead=300, lease=4.0, fenced=False
@@ -49,7 +49,7 @@ def test_without_the_fence_a_fleet_that_stands_still_is_found_out(tmp_path: Path
     assert "stale ends accepted: a success written before the last attempt had ended" in report.violations
 
 
-@pytest.mark.slow  # half a minute and more; the whole of it is a proof
+@pytest.mark.on_request  # half a minute and more; the whole of it is a proof
 def test_a_fleet_behind_pgbouncer_gets_over_all_of_that_and_over_a_dead_pool(tmp_path: Path) -> None:
     skip_without_pgbouncer()
     plan = fleet.Plan(
@@ -70,7 +70,7 @@ def test_a_fleet_behind_pgbouncer_gets_over_all_of_that_and_over_a_dead_pool(tmp
     assert_holds(fleet.prove_through_pgbouncer(tmp_path, plan))
 
 
-@pytest.mark.slow  # half a minute and more; the whole of it is a proof
+@pytest.mark.on_request  # half a minute and more; the whole of it is a proof
 def test_a_database_that_is_gone_for_a_while_costs_no_rate(tmp_path: Path) -> None:
     plan = fleet.Plan(
         jobs=1_500,
@@ -89,7 +89,7 @@ def test_a_database_that_is_gone_for_a_while_costs_no_rate(tmp_path: Path) -> No
     assert_holds(fleet.prove_restarts(tmp_path, plan))
 
 
-@pytest.mark.slow  # twenty seconds and more; the whole of it is a proof
+@pytest.mark.on_request  # twenty seconds and more; the whole of it is a proof
 def test_a_standby_takes_over_and_nothing_that_it_has_is_lost(tmp_path: Path) -> None:
     plan = failover.Plan(failovers=3, unwaited=1, load=failover.Load(jobs_each=60, back_within=15.0))
 

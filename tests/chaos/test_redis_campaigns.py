@@ -37,7 +37,7 @@ def test_a_fleet_gets_over_dead_servers_connections_and_databases(tmp_path: Path
     assert_holds(fleet.prove_on_redis(tmp_path, plan))
 
 
-@pytest.mark.slow  # half a minute and more; the whole of it is a proof
+@pytest.mark.on_request  # half a minute and more; the whole of it is a proof
 @pytest.mark.parametrize("spread", [False, True])
 def test_a_fleet_gets_over_the_dead_master_of_a_cluster(tmp_path: Path, *, spread: bool) -> None:
     plan = fleet.Plan(
@@ -58,7 +58,7 @@ def test_a_fleet_gets_over_the_dead_master_of_a_cluster(tmp_path: Path, *, sprea
     assert_holds(fleet.prove_on_a_cluster(tmp_path, plan, spread=spread))
 
 
-@pytest.mark.slow  # half a minute and more; the whole of it is a proof
+@pytest.mark.on_request  # half a minute and more; the whole of it is a proof
 def test_a_database_that_is_gone_for_a_while_costs_no_rate(tmp_path: Path) -> None:
     plan = fleet.Plan(
         jobs=1_500,
@@ -83,14 +83,14 @@ def test_ended_connections_cost_nothing(tmp_path: Path) -> None:
     assert_holds(terminations.prove_on_redis(tmp_path, plan))
 
 
-@pytest.mark.slow  # twenty seconds and more; the whole of it is a proof
+@pytest.mark.on_request  # twenty seconds and more; the whole of it is a proof
 def test_a_machine_that_stops_loses_the_last_moment_and_nothing_else(tmp_path: Path) -> None:
     plan = redis_everysec.Plan(jobs=600, stops=2, soonest=0.7, servers=2, producers=2, oldest=10.0, back_within=15.0)
 
     assert_holds(redis_everysec.prove(tmp_path, plan))
 
 
-@pytest.mark.slow  # twenty seconds and more; the whole of it is a proof
+@pytest.mark.on_request  # twenty seconds and more; the whole of it is a proof
 def test_a_replica_takes_over_and_nothing_that_it_has_is_lost(tmp_path: Path) -> None:
     load = sentinel_failover.Load(jobs_each=30, servers=1, producers=1, pause=0.5, back_within=15.0)
 

@@ -68,13 +68,13 @@ def test_a_faulty_object_store_loses_and_tears_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "lines", [[name for name in LINES if name not in SLOWEST], pytest.param([*LINES], marks=pytest.mark.slow)]
+    "lines", [[name for name in LINES if name not in SLOWEST], pytest.param([*LINES], marks=pytest.mark.on_request)]
 )
 def test_the_work_is_done_over_bad_lines(tmp_path: Path, lines: list[str]) -> None:
     assert_holds(slatedb_lines.prove(tmp_path, slatedb_lines.Plan(jobs=slatedb_lines.BATCH, lines=lines)))
 
 
-@pytest.mark.slow
+@pytest.mark.on_request
 @pytest.mark.parametrize(
     "plan",
     [

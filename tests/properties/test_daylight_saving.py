@@ -175,7 +175,7 @@ def test_rare_changes_follow_the_same_rules(name: str, at: datetime) -> None:
         check(expression, zone, shown, change)
 
 
-@pytest.mark.slow
+@pytest.mark.on_request
 def test_every_change_since_1970_is_as_the_model_says() -> None:
     seen: set[tuple[Change, ...]] = set()
     for name in sorted(available_timezones()):
@@ -190,7 +190,7 @@ def test_every_change_since_1970_is_as_the_model_says() -> None:
                 check(expression, zone, shown, change)
 
 
-@pytest.mark.slow
+@pytest.mark.on_request
 def test_no_zone_changed_twice_within_the_reach_of_the_search_since_1970() -> None:
     step = timedelta(hours=12)
 
@@ -211,7 +211,7 @@ def test_a_year_of_every_five_minutes_is_as_the_model_says(name: str) -> None:
     check_years([EVERY_FIVE_MINUTES], ZoneInfo(name), 1, 5 * MINUTE)
 
 
-@pytest.mark.slow
+@pytest.mark.on_request
 @pytest.mark.parametrize("name", ["Europe/Berlin", "America/Santiago", "Australia/Lord_Howe"])
 def test_seven_years_of_every_five_minutes_are_as_the_model_says(name: str) -> None:
     check_years([EVERY_FIVE_MINUTES], ZoneInfo(name), 7, 5 * MINUTE)

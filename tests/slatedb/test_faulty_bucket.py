@@ -91,7 +91,7 @@ async def test_a_write_that_is_done_and_never_answered_is_repeated_and_done_once
         assert await counts_are_right(client)
 
 
-@pytest.mark.slow
+@pytest.mark.on_request
 async def test_what_takes_longer_than_a_call_may_gets_through_and_all_goes_on_behind_it(faulty: FaultyS3) -> None:
     async with windlass.connect(url(faulty, "slow-line", 1)) as client:
         await client.enqueue("work", b"first")

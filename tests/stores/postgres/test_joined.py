@@ -26,7 +26,7 @@ def names_in(url: str) -> set[str]:
     return {name for (name,) in rows}
 
 
-@pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.on_request)])
 async def test_jobs_exist_if_and_only_if_the_transaction_commits(
     client: Client, schema: str, transact: Transact, rounds: int
 ) -> None:

@@ -13,7 +13,7 @@ JOBS: Final = 100_000
 PAGE: Final = 1_000
 
 
-@pytest.mark.slow
+@pytest.mark.on_request
 async def test_a_hundred_thousand_that_come_due_at_once_are_each_given_once(url: str) -> None:
     clock = FakeClock()
     store = open_store(url, clock=clock, rng=SeededRng())

@@ -265,7 +265,7 @@ async def test_news_is_told_and_not_found_by_chance(store: Store, monkeypatch: p
     await other.close()
 
 
-@pytest.mark.slow
+@pytest.mark.on_request
 async def test_ten_thousand_transactions(store: Store) -> None:
     count = 10_000
     await store.enqueue([a_job() for _ in range(count)])
