@@ -245,6 +245,29 @@ class Interrupted:
         return call
 
 
+async def test_jobs_that_an_earlier_mover_sends_while_they_are_moved_back_run_once(clock: FakeClock) -> None:
+    async with in_memory(clock) as first, in_memory(clock) as second:
+        await first.enqueue_many([NewJob("a", b"1"), NewJob("a", b"2")])
+        await first.store.set_moved(Moved(TO, "there"))
+        await carry_one(first, second.store, 1)
+        ran = await work_off(second)
+        last = await first.store.pack("a", limit=1)
+        store = second.store
+
+        async def arrive_and_run() -> None:
+            # the mover is killed before the first store lets go of the job
+            assert await store.unpack(Parcel("there", "a", 2, last))
+            ran.extend(await work_off(second))
+
+        interrupted: Any = Interrupted(store, "set_moved", arrive_and_run)
+        second.store = interrupted
+        await move(second, first, to="memory://back", wait=0, told=told)
+        ran += await work_off(first)
+
+        assert sorted(ran) == sorted(set(ran))
+        assert len(ran) == 2
+
+
 async def test_a_job_that_ends_at_the_last_moment_and_waits_again_goes_over(clock: FakeClock) -> None:
     async with in_memory(clock) as source, in_memory(clock) as target:
         await source.enqueue("a", b"slow")

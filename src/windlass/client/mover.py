@@ -135,10 +135,11 @@ class _Mover:
         if await self._are_one():
             raise InvalidValue(ONE_STORE)
         before = await self._to.moved()
-        sent = [] if before is None else await self._sent_here(before)
+        if before is not None:
+            await self._sent_here(before)
         await self._surely(partial(self._from.set_moved, moved))
         if before is not None:
-            await self._reopen(before, sent)
+            await self._reopen(before)
 
     async def _are_one(self) -> bool:
         """Return whether both URLs lead to one store: then what is locked in the one is locked in the other."""
@@ -164,9 +165,11 @@ class _Mover:
             raise InvalidValue(message)
         return [job_id for last in sent if last is not None for job_id in last.ids]
 
-    async def _reopen(self, before: Moved, sent: list[JobId]) -> None:
+    async def _reopen(self, before: Moved) -> None:
         """Let the target take jobs again, without those that the source has from it."""
         async with _alone(self._target, LEAVING):
+            # only now is the list complete: the source, which has been left, takes in no parcel any more
+            sent = await self._sent_here(before)
             await self._to.let_go(move=before.move, jobs=sent)
             await self._to.set_moved(None)
 
