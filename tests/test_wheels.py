@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -151,6 +152,7 @@ def test_with_the_suite_a_store_proves_itself_as_the_page_says(
     store.mkdir()
     write_files(PAGE, store)
     (store / "my_store.py").write_text(MY_STORE)
+    shutil.copytree(ROOT / "examples" / "dictionary_store", store / "examples" / "dictionary_store")
 
     where = environment.run(store, "-c", "import windlass.testing.conformance as suite; print(suite.__file__)")
     told = environment.run(
